@@ -6,9 +6,8 @@
 //
 // A connection can die without a sign. Every `pingSeconds`, the listener asks the server for a response; without one
 // within `silenceSeconds`, it reconnects. A session delivers what was committed before a statement at the latest with
-// the statement's response, so what was committed before the last statement with a response was sent has been reported.
-// `secondsSinceHeard` counts from then, not from the response, which may have waited in the socket while this process
-// was stopped.
+// the statement's response, so what was committed before the last statement with a response was sent has been reported:
+// `secondsSinceHeard` counts from then. ListenerState decides all this.
 //
 // LISTEN needs a direct connection: a pooler that shares sessions between transactions loses it.
 
@@ -28,22 +27,23 @@ package enum PostgresListenerEvent: Equatable, Sendable {
 
 /// Listens on a channel and reconnects with increasing waits. Thread-safe.
 package final class PostgresListener: @unchecked Sendable {
-  // Unchecked because everything that changes is confined to `queue`, except `heard`.
+  // Unchecked because everything that changes is confined to `queue`, except `proved`.
 
   private let settings: PostgresSettings
   private let channel: String
   private let pingSeconds: Double
-  private let silenceSeconds: Double
   private let handler: @Sendable (PostgresListenerEvent) -> Void
   private let queue = DispatchQueue(label: "PostgresListener")
-  private let heard = Mutex<ContinuousClock.Instant?>(nil)
+  private let started = ContinuousClock.now
+  /// Everything that was committed before this moment has been reported, in seconds since `started`; nil if the
+  /// listener isn't listening.
+  private let proved = Mutex<Double?>(nil)
 
   private var connection: PostgresConnection?
   private var source: (any DispatchSourceRead)?
   private var timer: (any DispatchSourceTimer)?
   private var backoff = PostgresListener.newBackoff
-  /// When the statement was sent whose response is awaited.
-  private var pingedAt: ContinuousClock.Instant?
+  private var state: ListenerState
   private var isStopped = false
 
   private static var newBackoff: Backoff { Backoff(firstSeconds: 0.05, limitSeconds: 5) }
@@ -59,14 +59,16 @@ package final class PostgresListener: @unchecked Sendable {
     self.settings = settings
     self.channel = channel
     self.pingSeconds = pingSeconds
-    self.silenceSeconds = silenceSeconds
+    state = ListenerState(silenceSeconds: silenceSeconds)
     self.handler = handler
     queue.async { self.connect() }
   }
 
   /// Seconds since the moment up to which everything that was committed has been reported; nil if the listener isn't
   /// listening.
-  package var secondsSinceHeard: Double? { heard.withLock { $0 }.map { (.now - $0) / .seconds(1) } }
+  package var secondsSinceHeard: Double? { proved.withLock { $0 }.map { now - $0 } }
+
+  private var now: Double { (.now - started) / .seconds(1) }
 
   /// Stops listening and waits for a call of the handler in progress. Must be called once, before the last reference
   /// goes, and not by the handler.
@@ -84,19 +86,23 @@ package final class PostgresListener: @unchecked Sendable {
     guard !isStopped else { return }
     do {
       let connection = try PostgresConnection(settings)
+      let asked = now
       // A listener is idle outside of transactions; only its responses are waited for.
-      let askedAt = ContinuousClock.now
       try connection.run(script: "LISTEN \(channel)")
       self.connection = connection
       backoff = Self.newBackoff
       watch(connection)
-      handler(.listening)
-      heard.withLock { $0 = askedAt }
+      take(.listening(since: asked))
       // What came with the response to LISTEN makes the socket readable no more.
       read()
     } catch {
-      reconnect(reason: "\(error)")
+      handler(.interrupted(reason: "\(error)"))
+      connectLater()
     }
+  }
+
+  private func connectLater() {
+    queue.asyncAfter(deadline: .now() + backoff.seconds()) { [weak self] in self?.connect() }
   }
 
   private func watch(_ connection: PostgresConnection) {
@@ -108,25 +114,17 @@ package final class PostgresListener: @unchecked Sendable {
     self.source = source
     let timer = DispatchSource.makeTimerSource(queue: queue)
     timer.schedule(deadline: .now() + pingSeconds, repeating: pingSeconds)
-    timer.setEventHandler { [weak self] in self?.ping() }
+    timer.setEventHandler { [weak self] in self?.take(.tick) }
     timer.activate()
     self.timer = timer
   }
 
   private func disconnect() {
     dispatchPrecondition(condition: .onQueue(queue))
-    heard.withLock { $0 = nil }
+    proved.withLock { $0 = nil }
     source?.cancel()
     timer?.cancel()
     (source, timer, connection) = (nil, nil, nil)
-    pingedAt = nil
-  }
-
-  private func reconnect(reason: String) {
-    disconnect()
-    guard !isStopped else { return }
-    handler(.interrupted(reason: reason))
-    queue.asyncAfter(deadline: .now() + backoff.seconds()) { [weak self] in self?.connect() }
   }
 
   // MARK: Connected
@@ -135,25 +133,24 @@ package final class PostgresListener: @unchecked Sendable {
     dispatchPrecondition(condition: .onQueue(queue))
     guard let connection else { return }
     let (payloads, responded) = connection.drain()
-    for payload in payloads { handler(.notification(payload)) }
-    // Only now, when its reader has everything that came before.
-    if responded, let pingedAt {
-      heard.withLock { $0 = pingedAt }
-      self.pingedAt = nil
-    }
-    if connection.isBroken { reconnect(reason: "the connection was lost") }
+    take(.received(payloads, response: responded))
+    if connection.isBroken { take(.lost) }
   }
 
-  private func ping() {
-    dispatchPrecondition(condition: .onQueue(queue))
-    guard let connection else { return }
-    if let silent = secondsSinceHeard, silent > silenceSeconds {
-      return reconnect(reason: "the server has not responded for \(Int(silent.rounded())) seconds")
+  private func take(_ event: ListenerState.Event) {
+    for action in state.on(event, at: now) {
+      switch action {
+      case .announce: handler(.listening)
+      case .deliver(let payload): handler(.notification(payload))
+      case .prove(let time): proved.withLock { $0 = time }
+      case .ping: do { try connection?.send(script: "SELECT 1") } catch { take(.lost) }
+      case .reconnect(let silent):
+        disconnect()
+        guard !isStopped else { return }
+        let silence = silent.map { "the server has not responded for \(Int($0.rounded())) seconds" }
+        handler(.interrupted(reason: silence ?? "the connection was lost"))
+        connectLater()
+      }
     }
-    guard pingedAt == nil else { return }
-    do {
-      pingedAt = .now
-      try connection.send(script: "SELECT 1")
-    } catch { reconnect(reason: "\(error)") }
   }
 }

@@ -1,7 +1,8 @@
+import Randomness
 import Testing
 
 @Suite struct LeaseSimulationTests {
-  private static let histories = 150
+  private static let histories = Histories.count(150)
 
   @Test("leases keep their promises, whatever is lost, late or repeated", arguments: 0..<4)
   func invariants(batch: Int) {
