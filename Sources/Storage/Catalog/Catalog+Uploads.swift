@@ -48,11 +48,10 @@ extension Catalog {
     _ id: UploadID, to offset: Int64, expiresAt: Timestamp, by writer: Int = 0
   ) throws(StorageError) {
     try write { db in
-      let count = try db.run(
-        #"UPDATE uploads SET "offset" = ?, expires_at = ? WHERE id = ? AND writer = ?"#,
-        [offset, expiresAt.milliseconds, id.text, writer])
-      if count == 1 { return }
-      throw try Self.upload(id, db) == nil ? StorageError.noSuchUpload(id) : .uploadTakenOver(id)
+      guard var upload = try Self.upload(id, db) else { throw StorageError.noSuchUpload(id) }
+      guard upload.advance(to: offset, by: writer) else { throw StorageError.uploadTakenOver(id) }
+      try db.run(
+        #"UPDATE uploads SET "offset" = ?, expires_at = ? WHERE id = ?"#, [offset, expiresAt.milliseconds, id.text])
     }
   }
 
@@ -64,8 +63,7 @@ extension Catalog {
   package func takeOver(_ id: UploadID, at offset: Int64) throws(StorageError) -> Upload {
     try write { db in
       guard var upload = try Self.upload(id, db), upload.recording == nil else { throw StorageError.noSuchUpload(id) }
-      guard upload.offset == offset else { throw StorageError.changedMeanwhile }
-      upload.writer += 1
+      guard upload.takeOver(at: offset) else { throw StorageError.changedMeanwhile }
       try db.run("UPDATE uploads SET writer = ? WHERE id = ?", [upload.writer, id.text])
       // A segment that begins here has no bytes that count.
       try db.run("DELETE FROM upload_segments WHERE upload = ? AND start >= ?", [id.text, offset])
@@ -95,12 +93,14 @@ extension Catalog {
     within limits: StoredLimits? = nil
   ) throws(StorageError) {
     try write(.statementLocks) { db in
-      let tenant = try db.first(
-        "UPDATE uploads SET recording = ?, expires_at = ? WHERE id = ? AND recording IS NULL RETURNING tenant",
-        [recording.id.text, expiresAt.milliseconds, id.text], as: String.self)
-      guard let tenant else { throw StorageError.noSuchUpload(id) }
+      guard var upload = try Self.upload(id, by: db.dialect.changingRows, db), upload.finish(as: recording.id) else {
+        throw StorageError.noSuchUpload(id)
+      }
+      try db.run(
+        "UPDATE uploads SET recording = ?, expires_at = ? WHERE id = ?",
+        [recording.id.text, expiresAt.milliseconds, id.text])
       var recording = recording
-      recording.tenant = Tenant(stored: tenant)
+      recording.tenant = upload.tenant
       try RecordingRow(recording).insert(db)
       try Self.check(limits, of: recording.tenant, db)
       for job in jobs { try queue(job, db) }
@@ -118,14 +118,10 @@ extension Catalog {
     unfinishedBy writer: Int? = nil
   ) throws(StorageError) -> Bool {
     try write { db in
+      if let writer, try Self.upload(id, db)?.mayBeRefused(by: writer) != true { return false }
       let latest = instant?.milliseconds ?? .max
-      var (condition, arguments) = ("", [id.text, latest] as [any SQLConvertible])
-      if let writer {
-        condition = " AND writer = ? AND recording IS NULL"
-        arguments.append(writer)
-      }
       let deleted = try db.eraseReturning(
-        "DELETE FROM uploads WHERE id = ? AND expires_at < ?\(condition) RETURNING tenant", arguments)
+        "DELETE FROM uploads WHERE id = ? AND expires_at < ? RETURNING tenant", [id.text, latest])
       guard let row = deleted.first else { return false }
       try Self.noteRemoval(of: id.text, db)
       try keep(answer, for: try tenant(row), db)
@@ -151,8 +147,9 @@ extension Catalog {
     }
   }
 
-  private static func upload(_ id: UploadID, _ db: CatalogTransaction) throws -> Upload? {
-    try db.row("SELECT * FROM uploads WHERE id = ?", [id.text]).map(UploadRow.init(row:))?.upload
+  /// `lock` is one of the dialect's ends of a SELECT.
+  private static func upload(_ id: UploadID, by lock: String = "", _ db: CatalogTransaction) throws -> Upload? {
+    try db.row("SELECT * FROM uploads WHERE id = ?\(lock)", [id.text]).map(UploadRow.init(row:))?.upload
   }
 }
 

@@ -44,9 +44,7 @@ extension MediaStore {
   /// Returns nil if bytes are missing.
   package func begin(_ segments: [UploadSegment], at offset: Int64) throws(StorageError) -> UploadBytes? {
     guard let own = segments.last, own.start == offset, try hasBytes(of: segments, upTo: offset) else { return nil }
-    let earlier = zip(segments, segments.dropFirst()).map { segment, next in
-      (path: path(of: segment), count: next.start - segment.start)
-    }
+    let earlier = segments.counting(to: offset).dropLast().map { (path: path(of: $0.segment), count: $0.count) }
     try checkClaim()
     let part = try UploadPart(path: path(of: own), flags: O_CREAT | O_EXCL)
     try FileSystem.syncFolder(uploads)
@@ -64,12 +62,10 @@ extension MediaStore {
 
   /// Whether the files of an upload's segments have all bytes before `offset`.
   func hasBytes(of segments: [UploadSegment], upTo offset: Int64) throws(StorageError) -> Bool {
-    for (index, segment) in segments.enumerated() {
-      let end = index + 1 < segments.count ? segments[index + 1].start : offset
-      guard end > segment.start else { continue }
-      do { guard try FileSystem.length(of: path(of: segment)) >= end - segment.start else { return false } } catch .io(
-        _, _, ENOENT)
-      { return false }
+    for (segment, count) in segments.counting(to: offset) where count > 0 {
+      do { guard try FileSystem.length(of: path(of: segment)) >= count else { return false } } catch .io(_, _, ENOENT) {
+        return false
+      }
     }
     return true
   }
