@@ -135,6 +135,23 @@ import Testing
     #expect(driver.on(.recorded(id, .over(with: []))) == ["forget"])
   }
 
+  @Test func noChildIsStartedAfterTheLeaseIsLost() {
+    for isReady in [true, false] {
+      let driver = LifecycleDriver()
+      let id = JobID()
+      driver.submit(id)
+      driver.on(.claimed(id, attempts: 1, failures: 0))
+      #expect(driver.on(.leaseLost(id)) == [])
+      let event = isReady ? JobLifecycle.Event.prepared(id, LifecycleDriver.fence) : .notBegun(id, nil)
+      #expect(driver.on(event) == ["interruption"])
+      #expect(driver.on(.recorded(id, .over(with: []))) == ["forget"])
+      // The next attempt has a lease of its own.
+      driver.submit(id)
+      driver.on(.claimed(id, attempts: 2, failures: 0, losses: 1))
+      #expect(driver.on(.prepared(id, LifecycleDriver.fence)).first == "start 0")
+    }
+  }
+
   @Test func aJobThatIsAnotherAttemptsIsForgotten() {
     let driver = LifecycleDriver()
     let (id, next) = (driver.running(), JobID())

@@ -83,15 +83,15 @@ import Testing
     #expect(driver.submit(JobID()) == ["claim"])
   }
 
-  @Test func aCancelledJobThatAnOlderRowCallsQueuedIsForgotten() {
+  @Test func aRowThatWasReadBeforeTheJobWasCancelledDoesNotQueueItAgain() {
     let driver = LifecycleDriver()
     let job = Job(kind: .waveform, recording: RecordingID(), state: .cancelled)
     driver.submit(job.id)
     driver.start(job.id)
     #expect(driver.on(.cancelled(job)) == ["kill", "forget"])
-    #expect(driver.submit(job.id) == ["forget"])
+    #expect(driver.submit(job.id) == ["forget"], "its child hasn't ended")
     #expect(driver.on(.exited(job.id, .signal(9))) == ["clear"])
-    #expect(driver.submit(job.id) == ["forget"])
+    #expect(driver.submit(job.id) == ["forget"], "its files are being removed")
     #expect(driver.on(.cleared(job.id)) == [])
     #expect(driver.submit(JobID()) == ["claim"], "its place is free")
   }
@@ -114,5 +114,17 @@ import Testing
     #expect(driver.on(.exited(running, .status(0))) == ["result"])
     #expect(driver.on(.recorded(running, .over(with: []))) == ["forget", "drained"])
     #expect(driver.on(.stop) == ["stopped"])
+  }
+
+  @Test func aJobThatThisProcessHasGivenUpIsQueuedOnlyOnceItsLeaseHasEnded() {
+    var job = Job(kind: .waveform, recording: RecordingID())
+    let now = Timestamp(milliseconds: 0)
+    let isClaimed = job.claim(by: "a", nonce: "1", until: now + 30, at: now)
+    if case .nothing = HeardJob(job, isKnown: false, on: "a") {} else { Issue.record("it would be claimed again") }
+    if case .unknown = HeardJob(job, isKnown: false, on: "b") {} else { Issue.record("another doesn't hear of it") }
+    #expect(isClaimed && !job.isQueued(on: "a") && job.isQueued(on: "b"))
+    let isExpired = job.expire(at: now + 31, orIf: { _ in false })
+    #expect(isExpired && job.isQueued(on: "a"))
+    #expect(job.failures == 0 && job.interruptions == 1)
   }
 }

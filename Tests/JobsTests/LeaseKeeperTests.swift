@@ -19,10 +19,19 @@ import Testing
   func renewal() {
     var keeper = LeaseKeeper(LeaseHolder.Terms())
     _ = keeper.granted(token, askedAt: 100)
-    #expect(keeper.granted(token, askedAt: 110) == 135)
-    #expect(keeper.granted(token, askedAt: 105) == 135)
+    #expect(keeper.prolonged(token, askedAt: 110) == 135)
+    #expect(keeper.prolonged(token, askedAt: 105) == 135)
     #expect(!keeper.isEnding(token, at: 130))
     keeper.ended(token)
     #expect(keeper.tokens.isEmpty && !keeper.isEnding(token, at: 1000))
+  }
+
+  @Test("a lease isn't kept because of a renewal that was answered after the attempt had ended")
+  func late() {
+    var keeper = LeaseKeeper(LeaseHolder.Terms())
+    _ = keeper.granted(token, askedAt: 100)
+    keeper.ended(token)
+    #expect(keeper.prolonged(token, askedAt: 105) == nil)
+    #expect(keeper.tokens.isEmpty)
   }
 }

@@ -4,6 +4,7 @@
 //   state       meaning; resources held                    event                      next state   actions
 //   ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 //   (none)                                                 submitted                  queued
+//   cancelled, clearing                                    submitted, out of date     (as before)  forget
 //   queued      waits for its turn                         (its turn)                 claimed      claim
 //   claimed     its row is being set to running, with      claimed                    preparing    prepare
 //               one more attempt; a place                  claimed, failed or lost    ending       record failure
@@ -13,7 +14,7 @@
 //                                                          refused, runs elsewhere    elsewhere
 //                                                          refused, client is full    pausing      pause
 //   preparing   its files are checked and its folder is    prepared                   running      start
-//               created; a place
+//               created; a place                           prepared, leaseLost before ending       record interruption
 //   (both)                                                 notBegun, with a failure   ending       record failure
 //                                                          notBegun: claimed          held         hold
 //                                                          notBegun: preparing        pausing      pause
@@ -99,6 +100,8 @@ package struct JobLifecycle {
     var attempts = 0
     /// Earlier attempts that failed without being interrupted.
     var failures = 0
+    /// Whether the current attempt has lost its lease, or can't renew it in time.
+    var leaseIsLost = false
   }
 
   private let limits: Limits
@@ -182,7 +185,7 @@ package struct JobLifecycle {
     if clearedEarly.remove(id) != nil { return actions.append(.forget(id)) }
     switch jobs[id]?.state {
     case nil: break
-    // The row was read before its cancellation, and then the job was forgotten.
+    // The row was read before the job was canceled.
     case .cancelled, .clearing: return actions.append(.forget(id))
     default: preconditionFailure("a job is submitted twice")
     }
@@ -208,6 +211,7 @@ package struct JobLifecycle {
     guard case .claimed = jobs[id]?.state else { return }
     jobs[id]?.attempts = attempts
     jobs[id]?.failures = failures
+    jobs[id]?.leaseIsLost = false
     if isStopping {
       record(id, .interruption)
     } else if failures >= limits.maximumAttempts {
@@ -236,7 +240,7 @@ package struct JobLifecycle {
     switch (jobs[id]?.state, failure) {
     case (.claimed, let failure?), (.preparing, let failure?): record(id, .failure(failure))
     case (.claimed, nil): hold(id, nil)
-    case (.preparing, nil): pause(id)
+    case (.preparing, nil): if jobs[id]?.leaseIsLost == true { record(id, .interruption) } else { pause(id) }
     default: break
     }
   }
@@ -244,7 +248,7 @@ package struct JobLifecycle {
   private mutating func prepared(_ id: JobID, _ fence: WorkerFence, _ now: Double) {
     if clearIfCancelled(id) { return }
     guard case .preparing = jobs[id]?.state else { return }
-    if isStopping { return record(id, .interruption) }
+    if isStopping || jobs[id]?.leaseIsLost == true { return record(id, .interruption) }
     jobs[id]?.state = .running(Child(fence: fence, startedAt: now, heardAt: now))
     actions.append(.start(id, idlePlaces: schedule.hasWaiting ? 0 : max(schedule.freePlaces, 0)))
     watch()
@@ -350,6 +354,7 @@ package struct JobLifecycle {
     case .running, .overrun:
       jobs[id]?.state = .stopping
       actions.append(.kill(id))
+    case .preparing: jobs[id]?.leaseIsLost = true
     default: break
     }
   }

@@ -33,10 +33,7 @@ struct JobPreparation: Sendable {
     do {
       switch try catalog.claim(id, building: { $0.kind.definition.writtenRecording(of: $0) }) {
       case .written(let claimed): return .claimed(claimed)
-      case .refused(let job?) where job.state == .cancelled: return .refused(.cancelled(job))
-      case .refused(let job?) where job.state == .running: return .refused(.runsElsewhere)
-      case .refused(let job?) where job.state == .queued: return .refused(.clientIsFull)
-      case .refused: return .refused(.over)
+      case .refused(let job): return .refused(JobLifecycle.Refusal(job))
       }
     } catch { return .failed(failure(id, error)) }
   }

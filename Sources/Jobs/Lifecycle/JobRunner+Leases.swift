@@ -20,6 +20,15 @@ extension JobRunner {
   func granted(_ token: AttemptToken, askedAt time: Double) {
     dispatchPrecondition(condition: .onQueue(queue))
     guard let limit = state.value.leases?.granted(token, askedAt: time) else { return }
+    stop(token, at: limit)
+  }
+
+  private func prolonged(_ token: AttemptToken, askedAt time: Double) {
+    guard let limit = state.value.leases?.prolonged(token, askedAt: time) else { return }
+    stop(token, at: limit)
+  }
+
+  private func stop(_ token: AttemptToken, at limit: Double) {
     queue.asyncAfter(deadline: .now() + max(limit - now, 0)) { [weak self] in
       guard let self, state.value.leases?.isEnding(token, at: now) == true else { return }
       lost(token)
@@ -32,7 +41,7 @@ extension JobRunner {
       // nil if the catalog can't be reached, so that the lease stays what it is.
       let isRenewed = try? catalog.renew(token)
       queue.async { [self] in
-        if isRenewed == true { return granted(token, askedAt: askedAt) }
+        if isRenewed == true { return prolonged(token, askedAt: askedAt) }
         if isRenewed == false || state.value.leases?.isEnding(token, at: now) == true { lost(token) }
       }
     }

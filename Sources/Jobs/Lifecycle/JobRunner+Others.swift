@@ -5,9 +5,8 @@ import Storage
 // Used only if several processes share the catalog. Each keeps the whole queue: it hears of the others' jobs from the
 // catalog's feed, or else finds them in the table, which it reads again every few seconds. So all have the same order,
 // and a job that one can't claim runs elsewhere, until the feed or the table says otherwise.
-//
-// What is heard may be late, doubled or out of date: it only ever leads to a claim, which the row decides, or to what
-// is shown. A message that was lost costs one interval of the table's reading.
+// A message that was lost costs one interval of the table's reading. `HeardJob` decides what follows from a message or
+// a row; NodesSimulation runs it with nodes that fail and messages that are lost.
 
 extension JobRunner {
   /// Takes in what another process has done.
@@ -42,7 +41,7 @@ extension JobRunner {
 
   /// Queues a job unless it is known, and notes who runs it.
   func admit(_ job: Job, source: Recording?) {
-    if !isKnown(job.id) { submit(job, source: source) }
+    if !isKnown(job.id), job.isQueued(on: catalog.holder.node) { submit(job, source: source) }
     queue.async { [self] in follow(job) }
   }
 
@@ -60,22 +59,22 @@ extension JobRunner {
   /// Takes in the row of a job, or what the feed says of it.
   private func follow(_ job: Job) {
     dispatchPrecondition(condition: .onQueue(queue))
-    guard isKnown(job.id) else {
-      if !job.state.isFinished { look(at: job.id) }
-      return
+    switch HeardJob(job, isKnown: isKnown(job.id), on: catalog.holder.node) {
+    case .nothing: break
+    case .unknown: look(at: job.id)
+    case .event(let event):
+      take(event)
+      show(event, of: job)
     }
-    switch job.state {
-    case .queued:
-      take(.returned(job.id))
-      guard state.value.attempts[job.id] == nil, live[job.id]?.isRunning == true else { return }
-      live.update(job.id) { $0.isRunning = false }
-    case .running where job.node != catalog.holder.node:
-      take(.taken(job.id))
-      guard state.value.attempts[job.id] == nil, let token = job.token else { return }
-      show(token, of: job)
-    case .running: break
-    case .cancelled: take(.cancelled(job))
-    case .succeeded, .failed: take(.endedElsewhere(job.id))
+  }
+
+  /// Shows what another node does with a job.
+  private func show(_ event: JobLifecycle.Event, of job: Job) {
+    guard state.value.attempts[job.id] == nil else { return }
+    switch event {
+    case .returned: if live[job.id]?.isRunning == true { live.update(job.id) { $0.isRunning = false } }
+    case .taken: if let token = job.token { show(token, of: job) }
+    default: break
     }
   }
 

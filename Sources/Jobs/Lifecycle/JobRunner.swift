@@ -271,6 +271,8 @@ package final class JobRunner: Sendable {
     switch claim {
     case .claimed(let claimed):
       let job = claimed.job
+      // An earlier attempt whose end couldn't be written.
+      end(id)
       state.value.attempts[id] = Attempt(claimed: claimed)
       granted(claimed.token, askedAt: askedAt)
       return .claimed(id, attempts: job.attempts, failures: job.failures, losses: job.interruptions)

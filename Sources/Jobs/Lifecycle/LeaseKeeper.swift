@@ -14,10 +14,17 @@ struct LeaseKeeper {
   /// The attempts whose leases are kept.
   var tokens: [AttemptToken] { Array(ends.keys) }
 
-  /// Notes that the catalog has granted or prolonged a lease, which it was asked for at `time`. Returns the time at
-  /// which the attempt must be stopped unless the lease is prolonged before.
+  /// Notes that the catalog has granted a lease, which it was asked for at `time`. Returns the time at which the
+  /// attempt must be stopped unless the lease is prolonged before.
   mutating func granted(_ token: AttemptToken, askedAt time: Double) -> Double {
-    let end = max(time + terms.seconds, ends[token] ?? 0)
+    ends[token] = 0
+    return prolonged(token, askedAt: time) ?? 0
+  }
+
+  /// Notes that the catalog has prolonged a lease. Returns nil if the attempt has ended meanwhile.
+  mutating func prolonged(_ token: AttemptToken, askedAt time: Double) -> Double? {
+    guard let known = ends[token] else { return nil }
+    let end = max(time + terms.seconds, known)
     ends[token] = end
     return end - terms.marginSeconds
   }
