@@ -136,6 +136,10 @@ let package = Package(
     .executableTarget(
       name: "LeaseNode", dependencies: ["AudioIO", "Jobs", "Storage", "Terms"], path: "Tests/LeaseNode",
       swiftSettings: strict),
+    // Claims jobs through a catalog in PostgreSQL as fast as it can; for deploy/cluster-test.
+    .executableTarget(
+      name: "ClaimRate", dependencies: ["PostgresStorage", "Storage", "Terms"], path: "Tests/ClaimRate",
+      swiftSettings: strict),
     .testTarget(
       name: "WebhooksTests", dependencies: ["Terms", "Webhooks", "Storage", "Receivers"], swiftSettings: strict),
     // Receives webhooks; for tests.

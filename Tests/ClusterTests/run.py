@@ -14,14 +14,14 @@ import throughput
 
 def main():
     parser = argparse.ArgumentParser(prog="deploy/cluster-test")
-    parser.add_argument("--part", choices=["chaos", "throughput"], default="chaos")
+    parser.add_argument("--part", choices=["chaos", "throughput", "claims"], default="chaos")
     parser.add_argument("--seconds", type=float, help="how long faults last, or the recordings of throughput")
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--clients", type=int, default=6)
     parser.add_argument("--lease", type=int, default=3)
     parser.add_argument("--keep", action="store_true", help="keeps the folder with all logs and media")
     parser.add_argument("--asynchronous", action="store_true", help="the standby falls behind: shows that losses are found")
-    parser.add_argument("--count", type=int, help="recordings per round of throughput")
+    parser.add_argument("--count", type=int, help="recordings per round of throughput, or jobs to claim")
     parser.add_argument("--share", type=float, help="processors of each node in throughput; default: a third of all but a half")
     parser.add_argument("program", nargs="?", default=".build/release/stillwave")
     given = parser.parse_args()
@@ -30,6 +30,8 @@ def main():
     program = os.path.abspath(given.program)
     if given.part == "throughput":
         return throughput.throughput(program, given.count or 12, int(given.seconds or 480), given.share)
+    if given.part == "claims":
+        return throughput.claims(os.path.join(os.path.dirname(program), "ClaimRate"), given.count or 5000)
     seconds = given.minutes * 60 if given.minutes else given.seconds or 60
     sys.exit(0 if chaos.run(program, seconds, given.clients, given.lease, seed, given.keep, not given.asynchronous) else 1)
 
