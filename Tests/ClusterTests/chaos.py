@@ -7,7 +7,7 @@ import threading
 import time
 
 from checker import TRIGGER, Checker, table
-from clients import Client, Journal, Receiver, StaleReader
+from clients import Client, Follower, Journal, Receiver, StaleReader
 from database import Pair
 from faults import DATABASE_FAULTS, NODE_FAULTS, Faults
 from network import Network
@@ -15,7 +15,8 @@ from nodes import Node, free_port
 
 # What must have happened, or else the test shows nothing.
 NEEDED = ("recordings acknowledged", "offsets acknowledged", "jobs that ended", "webhooks received", "reads after changes",
-          "slices compared", "recordings compared at the end", "deletions acknowledged")
+          "slices compared", "recordings compared at the end", "deletions acknowledged", "requests sent to two nodes at once",
+          "events of the list", "files that rows name")
 
 
 class Cluster:
@@ -25,7 +26,9 @@ class Cluster:
         self.network = Network()
         ports = (5432, 5433) if self.network.can_cut else (free_port(), free_port())
         self.database = Pair(folder, self.network.database_side, ports, standby, is_synchronous=is_synchronous)
-        self.nodes, self.is_ending, self.deadline = [], threading.Event(), float("inf")
+        self.nodes, self.followers, self.deadline = [], [], float("inf")
+        # Whether faults and clients end, and whether everything does.
+        self.is_ending, self.is_over = threading.Event(), threading.Event()
 
     def start(self, count, *settings):
         for number in range(1, count + 1):
@@ -35,6 +38,7 @@ class Cluster:
             node.wait()
 
     def stop(self):
+        self.is_over.set()
         for node in self.nodes:
             node.kill()
         self.database.stop()
@@ -65,9 +69,10 @@ def go(cluster, seconds, clients, seed):
         print("cluster-test: nodes are not cut off from the database: that needs root, for namespaces", flush=True)
     faults = [Faults(cluster, kinds, seed, (0.5, 3)), Faults(cluster, DATABASE_FAULTS, seed, (3, 9))]
     threads = [Client(number, cluster, seed) for number in range(clients)] + [StaleReader(clients, cluster, seed)]
-    for thread in threads + faults:
+    cluster.followers = [Follower(clients + 1 + number, cluster, seed, node) for number, node in enumerate(cluster.nodes)]
+    for thread in threads + cluster.followers + faults:
         thread.start()
-    broken = wait(threads + faults, seconds)
+    broken = wait(threads + cluster.followers + faults, seconds)
     cluster.is_ending.set()
     for fault in faults:
         fault.join(120)

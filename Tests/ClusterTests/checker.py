@@ -24,6 +24,8 @@ END $$;
 CREATE TRIGGER chaos AFTER INSERT OR UPDATE OR DELETE ON jobs FOR EACH ROW EXECUTE FUNCTION chaos();
 """
 FINISHED = ("succeeded", "failed", "cancelled")
+# The kinds of broken promises.
+KINDS = ("lost", "twice", "stale", "stray")
 
 
 class Checker:
@@ -51,9 +53,11 @@ class Checker:
     def check(self):
         self.jobs()
         self.names()
+        self.followers()
         self.recordings()
         self.deleted()
         self.webhooks()
+        self.objects()
 
     def lost(self, text, at=None):
         self.journal.violation("lost", text, at)
@@ -102,11 +106,36 @@ class Checker:
         for source, number in self.database.rows(
                 "SELECT derived_job, count(*) FROM recordings WHERE derived_job IS NOT NULL GROUP BY 1 HAVING count(*) > 1"):
             self.journal.violation("twice", f"job {source} has made {number} recordings")
+        for recording, number in self.database.rows(
+                "SELECT recording, count(*) FROM jobs WHERE kind = 'denoise' GROUP BY recording, parameters HAVING count(*) > 1"):
+            self.journal.violation("twice", f"{number} jobs of {recording} have the same parameters")
+
+    def followers(self):
+        """Who has followed the list all the time sees what the rows say, a little later."""
+        end = time.monotonic() + 30
+        wrong = True
+        while wrong and time.monotonic() < end:
+            time.sleep(0.3)
+            names = dict(self.database.rows("SELECT id, name FROM recordings"))
+            states = dict(self.database.rows("SELECT id, state FROM jobs"))
+            wrong = []
+            for follower in self.cluster.followers:
+                with follower.view_lock:
+                    seen = {*follower.recordings.items()}
+                    jobs = {job: state for job, state in follower.jobs.items() if job in states}
+                for recording, name in sorted(seen ^ {*names.items()}):
+                    wrong.append(f"{follower.name}: {recording} “{name}” is only in " + (
+                        "its list" if (recording, name) in seen else "the catalog"))
+                wrong += [f"{follower.name}: job {job} is {state}, and has {states[job]}" for job, state in jobs.items()
+                          if state != states[job]]
+        for text in wrong:
+            self.journal.violation("stale", text)
+        self.journal.count("followers compared", len(self.cluster.followers))
 
     def recordings(self):
         """What was acknowledged and not deleted is there, byte for byte, on every node."""
         rows = {row[0]: row for row in self.database.rows(
-            "SELECT id, sha256, waveform_state, audio_file, waveform_file, derived_recording FROM recordings")}
+            "SELECT id, sha256, waveform_state, audio_file, waveform_file, working_file FROM recordings")}
         for recording, facts in self.journal.recordings.items():
             if recording in self.journal.deleted:
                 continue
@@ -115,12 +144,12 @@ class Checker:
                 continue
             if rows[recording][1] != facts["sha256"]:
                 self.lost(f"recording {recording} has another SHA-256", facts["at"])
-        for number, (recording, sha256, state, audio, waveform, _) in enumerate(sorted(rows.values())):
+        for number, (recording, sha256, state, audio, waveform, working) in enumerate(sorted(rows.values())):
             at = self.journal.recordings.get(recording, {}).get("at")
             if state != "ready" or not audio:
                 self.lost(f"recording {recording} has waveform “{state}” and file “{audio}”", at)
                 continue
-            for name in (audio, waveform):
+            for name in filter(None, (audio, waveform, working)):
                 if not os.path.exists(os.path.join(self.cluster.media, "recordings", recording, name)):
                     self.lost(f"the file {name} of {recording} is gone", at)
             node = self.cluster.nodes[number % len(self.cluster.nodes)]
@@ -155,6 +184,50 @@ class Checker:
                 if job not in self.journal.webhooks:
                     self.lost(f"job {job} has sent no webhook", facts["at"])
 
+    def objects(self):
+        """After a collection, the folder has exactly the files that rows name."""
+        # What may still be in use is kept for an hour. Now nothing is.
+        self.database.sql("UPDATE attempts SET due = 0 WHERE due IS NOT NULL")
+        self.database.sql("UPDATE garbage SET due = 0")
+        # A node collects at its start.
+        node = self.cluster.nodes[0]
+        node.drain()
+        node.start()
+        node.wait()
+        self.wait_for_none("SELECT (SELECT count(*) FROM attempts WHERE due IS NOT NULL) + (SELECT count(*) FROM garbage)", 20)
+        end = time.monotonic() + 10
+        while (strays := self.strays()) and time.monotonic() < end:
+            time.sleep(0.3)
+        for stray in strays:
+            self.journal.violation("stray", f"{stray} is named by no row")
+
+    def strays(self):
+        """The files in the folder that no row explains."""
+        named = {}
+        for row in self.database.rows("SELECT id, audio_file, working_file, waveform_file FROM recordings"):
+            named[row[0]] = {"recording.json", *filter(None, row[1:])}
+        for recording, name in self.database.rows("SELECT recording, file FROM conversions"):
+            named.setdefault(recording, set()).add(name)
+        uploads = {row[0] for row in self.database.rows("SELECT id FROM uploads WHERE recording IS NULL")}
+        jobs = {row[0] for row in self.database.rows("SELECT id FROM jobs WHERE state IN ('queued', 'running')")}
+        strays, unfinished, number = [], 0, 0
+        for recording in sorted(os.listdir(os.path.join(self.cluster.media, "recordings"))):
+            files = set(os.listdir(os.path.join(self.cluster.media, "recordings", recording)))
+            if recording not in named and "unfinished" in files:
+                # A node was killed before it could insert the row: nobody was told of this recording.
+                unfinished += 1
+                continue
+            number += len(files)
+            strays += [f"recordings/{recording}/{name}" for name in sorted(files - named.get(recording, set()))]
+            if not files and recording not in named:
+                strays.append(f"recordings/{recording}")
+        for folder, kept in (("uploads", uploads), ("jobs", jobs), ("removed", set())):
+            strays += [f"{folder}/{name}" for name in sorted(os.listdir(os.path.join(self.cluster.media, folder)))
+                       if name[:36] not in kept]
+        with self.journal.lock:
+            self.journal.counts.update({"files that rows name": number, "folders left unfinished by kills": unfinished})
+        return strays
+
     def get(self, node, path):
         connection = node.connect(30)
         try:
@@ -169,15 +242,15 @@ def table(journal, times):
     """The table of faults as text; a broken promise counts toward the fault that began last before it."""
     times = sorted(times)
     kinds = sorted({kind for _, kind in times})
-    rows = {kind: {"lost": 0, "twice": 0, "stale": 0} for kind in [*kinds, "none yet"]}
+    rows = {kind: dict.fromkeys(KINDS, 0) for kind in [*kinds, "none yet"]}
     for at, what, _ in journal.violations:
         earlier = [kind for time, kind in times if time <= at]
         rows[earlier[-1] if earlier else "none yet"][what] += 1
-    lines = [f"{'fault':<14}{'times':>7}{'lost':>7}{'twice':>7}{'stale':>7}"]
+    lines = [f"{'fault':<14}{'times':>7}" + "".join(f"{kind:>7}" for kind in KINDS)]
     for kind, row in rows.items():
         number = sum(1 for _, other in times if other == kind)
         if number or any(row.values()):
-            lines.append(f"{kind:<14}{number:>7}{row['lost']:>7}{row['twice']:>7}{row['stale']:>7}")
-    totals = [sum(row[what] for row in rows.values()) for what in ("lost", "twice", "stale")]
+            lines.append(f"{kind:<14}{number:>7}" + "".join(f"{row[what]:>7}" for what in KINDS))
+    totals = [sum(row[what] for row in rows.values()) for what in KINDS]
     lines.append(f"{'all':<14}{len(times):>7}" + "".join(f"{total:>7}" for total in totals))
     return "\n".join(lines)

@@ -45,7 +45,7 @@ class Journal:
             self.counts[what] = self.counts.get(what, 0) + number
 
     def violation(self, kind, text, at=None):
-        """Notes a broken promise of one kind: lost, twice or stale."""
+        """Notes a broken promise of one of the checker's kinds."""
         at = at or time.time()
         with self.lock:
             self.violations.append((at, kind, text))
@@ -142,22 +142,48 @@ class Client(threading.Thread):
             raise Over
         time.sleep(seconds)
 
-    def insist(self, method, path, body=None, fields=None, timeout=8.0, again=()):
-        """Repeats a request at any node until it is answered. Returns also whether an earlier try may have been carried
-        out."""
+    def insist(self, method, path, body=None, fields=None, timeout=8.0, first=None):
+        """Repeats a request at any node, beginning with `first`, until it is answered. Returns also whether an earlier try
+        may have been carried out."""
         was_tried = False
         while True:
-            answer = self.ask(self.node(), method, path, body, fields, timeout)
+            node, first = first or self.node(), None
+            answer = self.ask(node, method, path, body, fields, timeout)
             if answer and answer[0] not in BUSY and not (answer[0] == 409 and b"idempotency_key_in_use" in answer[2]):
                 return (*answer, was_tried)
             was_tried = was_tried or answer is None or answer[0] >= 500
             self.pause(self.random.uniform(0.05, 0.5))
 
-    def json(self, method, path, body=None, fields=None):
-        content = json.dumps(body) if body is not None else None
-        fields = {**(fields or {}), **({"Content-Type": "application/json"} if content else {})}
-        status, headers, answer, was_tried = self.insist(method, path, content, fields)
-        return status, json.loads(answer) if answer else None, was_tried
+    def twice(self, method, path, body, fields, timeout=8.0):
+        """Sends a request with an Idempotency-Key to two nodes at the same moment, and repeats each until it is answered.
+        Returns the answer if both got the same."""
+        answers, start = [], threading.Barrier(2)
+
+        def send(node, seed):
+            # With draws of its own, so that this client's don't depend on which of the two is faster.
+            twin = Client(self.number, self.cluster, seed)
+            start.wait()
+            with contextlib.suppress(Over):
+                answers.append(twin.insist(method, path, body, fields, timeout, node))
+
+        threads = [threading.Thread(target=send, args=(node, self.random.getrandbits(32)), daemon=True)
+                   for node in self.random.sample(self.cluster.nodes, 2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if not answers:
+            raise Over
+        ids = {json.loads(answer[2]).get("id") if answer[0] in (201, 202) else answer[0] for answer in answers}
+        self.journal.count("requests sent to two nodes at once", len(answers) == 2)
+        if len(ids) > 1:
+            self.journal.violation("twice", f"{method} {path} with one key was answered with {sorted(map(str, ids))}")
+        return answers[0]
+
+    def keyed(self, method, path, body, fields, timeout=8.0):
+        """A request with an Idempotency-Key, half of the time to two nodes at once."""
+        ask = self.twice if self.random.random() < 0.5 else self.insist
+        return ask(method, path, body, fields, timeout)
 
     # What a client does
 
@@ -188,7 +214,7 @@ class Client(threading.Thread):
             self.journal.note("recordings", recording, waveform=hashlib.sha256(json.dumps(waveform).encode()).hexdigest())
 
     def plain(self, key, content):
-        status, _, answer, _ = self.insist(
+        status, _, answer, _ = self.keyed(
             "POST", f"/v1/recordings?name={key}", content, {"Idempotency-Key": key, "Content-Type": "audio/wav"}, timeout=15)
         if status != 201:
             return self.odd("an upload", status, answer)
@@ -267,11 +293,14 @@ class Client(threading.Thread):
         self.journal.note("recordings", recording, name=name, renamed=time.time())
 
     def denoise(self, recording, callback):
-        body = {"reduction": round(self.random.uniform(5, 30), 3), **({"callback_url": self.cluster.receiver.url} if callback else {})}
+        # The reduction is different for each job of a recording, by which the checker knows them.
+        body = {"reduction": round(self.random.uniform(5, 30), 9), **({"callback_url": self.cluster.receiver.url} if callback else {})}
         key = str(uuid.UUID(int=self.random.getrandbits(128)))
-        status, job, _ = self.json("POST", f"/v1/recordings/{recording}/denoise", body, {"Idempotency-Key": key})
+        status, _, answer, _ = self.keyed("POST", f"/v1/recordings/{recording}/denoise", json.dumps(body), {
+            "Idempotency-Key": key, "Content-Type": "application/json"})
         if status != 202:
-            return self.odd("a job", status, json.dumps(job))
+            return self.odd("a job", status, answer)
+        job = json.loads(answer)
         self.journal.note("jobs", job["id"], recording=recording, callback=callback, at=time.time())
         self.journal.count("jobs acknowledged")
         return job["id"]
@@ -374,3 +403,73 @@ class StaleReader(Client):
             self.journal.count("reads after changes")
             if is_stale(answer[0], answer[2]):
                 self.journal.violation("stale", f"{what}, and {node.name} serves {path} {began - changed:.1f} s later")
+
+
+class Follower(Client):
+    """Follows the list at one node, as a page does: reads it, then keeps it by the events of /v1/events."""
+
+    def __init__(self, number, cluster, seed, followed):
+        super().__init__(number, cluster, seed)
+        self.name, self.followed = f"follower of {followed.name}", followed
+        # What the page shows: the recordings with their names, and the jobs that have been heard of with their states.
+        self.view_lock, self.recordings, self.jobs, self.last = threading.Lock(), {}, {}, None
+
+    def run(self):
+        try:
+            while not self.cluster.is_over.is_set():
+                with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+                    self.follow_list()
+                time.sleep(0.2)
+        except Exception as error:  # noqa: BLE001, because the main thread must hear of it
+            self.error = error
+
+    def follow_list(self):
+        fields = {"Accept": "text/event-stream", **({"Last-Event-ID": self.last} if self.last else {})}
+        # Longer than the time between two comments.
+        connection = self.followed.connect(20)
+        with contextlib.closing(connection):
+            connection.request("GET", "/v1/events", headers=fields)
+            answer = connection.getresponse()
+            if answer.status != 200:
+                return
+            self.journal.count("streams of the list")
+            if not self.last:
+                self.read_list()
+            kind = place = None
+            for line in answer:
+                word, _, value = line.decode().rstrip("\r\n").partition(": ")
+                if word == "event":
+                    kind = value
+                elif word == "id":
+                    place = value
+                elif word == "data":
+                    self.take(kind, json.loads(value))
+                elif not word and not value and place:
+                    # Only after what it is about has been taken in.
+                    self.last, kind = place, None
+
+    def take(self, kind, document):
+        self.journal.count("events of the list")
+        if kind == "resync":
+            return self.read_list()
+        with self.view_lock:
+            if kind == "recording":
+                self.recordings[document["id"]] = document["name"]
+            elif kind == "deleted":
+                self.recordings.pop(document["id"], None)
+            elif kind == "job":
+                self.jobs[document["id"]] = document["state"]
+
+    def read_list(self):
+        """Reads the whole list at the same node. What has changed meanwhile comes as events afterward."""
+        self.last, found, cursor = None, {}, ""
+        while cursor is not None:
+            answer = self.ask(self.followed, "GET", f"/v1/recordings?limit=200{cursor and '&cursor=' + cursor}", timeout=8)
+            if not answer or answer[0] != 200:
+                raise OSError("the list can't be read")
+            page = json.loads(answer[2])
+            found.update((recording["id"], recording["name"]) for recording in page["recordings"])
+            cursor = page["next_cursor"]
+        with self.view_lock:
+            # The jobs are in no list: those heard of before are looked at at the end like all others.
+            self.recordings, self.jobs = found, {}
