@@ -16,7 +16,19 @@ package enum PostgresSchema {
     PostgresMigration(1, "catalog", script: tables + usage),
     PostgresMigration(2, "writers of uploads", script: writers),
     PostgresMigration(3, "leases of keys and webhooks", script: leases),
+    PostgresMigration(4, "seconds of jobs at the end", script: jobSecondsLast),
   ])
+
+  /// So that all transactions change `usage` before `job_seconds`. Otherwise some that end a job and change a recording
+  /// would wait for each other.
+  private static let jobSecondsLast = """
+    DROP TRIGGER job_timed ON jobs;
+    CREATE CONSTRAINT TRIGGER job_timed AFTER UPDATE OF state ON jobs DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW WHEN (
+        old.state = 'running' AND new.state <> 'running' AND new.interruptions = old.interruptions
+        AND old.started_at IS NOT NULL)
+      EXECUTE FUNCTION time_job();
+    """
 
   private static let leases = """
     CREATE TABLE held_keys (

@@ -193,6 +193,37 @@ import Testing
     report("one client's jobs")
   }
 
+  @Test("jobs of one tenant that end in all ways at once never wait for each other in a circle")
+  func endings() async throws {
+    let source = sample()
+    try catalog.insert(source)
+    _ = try await race { thread, node in
+      for _ in 0..<Self.rounds {
+        let recording = sample()
+        if thread % 4 == 0 {
+          let job = Job(kind: .waveform, recording: recording.id)
+          let token = AttemptToken(job: job.id, attempt: 1, nonce: AttemptToken.newNonce())
+          _ = try node.insert(recording, finished: job, by: token, with: "{}")
+          continue
+        }
+        let made = thread % 4 == 3
+        let job = Job(
+          kind: made ? .denoise : .waveform, recording: made ? source.id : recording.id,
+          output: made ? recording.id : nil)
+        try node.insert(recording, jobs: [job])
+        guard let token = try node.claim(job.id).written?.token else { continue }
+        switch thread % 4 {
+        case 1: _ = try node.finish(token, with: "{}") { $0.bytes = 77 }
+        case 2: _ = try node.deleteRecording(recording.id)
+        default: _ = try node.cancel(job.id)
+        }
+      }
+    }
+    #expect(try catalog.unfinishedJobs().isEmpty)
+    #expect(engines.map(\.retries).reduce(0, +) == 0)
+    report("jobs that end in all ways")
+  }
+
   @Test("nodes that look for lost leases at once end each once")
   func lostLeases() async throws {
     let jobs = try insertJobs()

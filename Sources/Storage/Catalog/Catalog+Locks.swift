@@ -7,7 +7,7 @@
 //
 //   1. the rows of recordings, by ID     a job's source and output, before the job changes; the source of a new job
 //   2. the row of the job                `locked`
-//   3. counters                          `usage`, `job_seconds`: added to by triggers, in one statement
+//   3. counters                          `usage`, then, at the end, `job_seconds`: added to by triggers
 //   4. the name of a client              when its jobs are counted (Catalog+JobLimits)
 //
 //   two transitions of one job           the second waits for the row and reads it as the first left it

@@ -143,22 +143,30 @@ extension Catalog {
     }
   }
 
-  /// Deletes a tenant's recording `id` and, transitively, the unfinished recordings whose jobs are canceled with it.
+  /// Deletes a tenant's recording `id`, which is locked, and, transitively, the unfinished recordings whose jobs are
+  /// canceled with it.
   func delete(
     _ id: RecordingID, of tenant: Tenant, at now: Timestamp, _ db: CatalogTransaction
   ) throws -> [Job] {
+    // All jobs come before all counters (see Catalog+Locks).
     var cancelled: [Job] = []
-    var doomed = [id]
-    while let id = doomed.popLast() {
-      let rows = try db.eraseReturning("DELETE FROM recordings WHERE id = ? RETURNING derived_job", [id.text])
-      db.note(deleted: id, of: tenant)
-      try Self.erase(id.text, madeBy: try rows.first.flatMap { try nullable($0, "derived_job") }, db)
-      for unfinished in try Self.unfinishedJobs(touching: id, changing: true, db) {
+    var (doomed, next) = ([id], 0)
+    while next < doomed.count {
+      for unfinished in try Self.unfinishedJobs(touching: doomed[next], changing: true, db) {
         let moved = try move(unfinished, hasWritten: true, at: now, db) { $0.cancel(at: now) }
         guard let job = moved.written else { continue }
         cancelled.append(job)
-        if let output = job.output, output != id { doomed.append(output) }
+        guard let output = job.output, !doomed.contains(output) else { continue }
+        // No job can be added for it from now on.
+        _ = try Self.locked(output, db)
+        doomed.append(output)
       }
+      next += 1
+    }
+    for id in doomed {
+      let rows = try db.eraseReturning("DELETE FROM recordings WHERE id = ? RETURNING derived_job", [id.text])
+      db.note(deleted: id, of: tenant)
+      try Self.erase(id.text, madeBy: try rows.first.flatMap { try nullable($0, "derived_job") }, db)
     }
     return cancelled
   }
