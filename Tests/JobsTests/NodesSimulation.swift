@@ -181,7 +181,8 @@ struct NodesSimulation {
       take(.drain, node)
       schedule(.take(.stop), on: node, in: milliseconds(20_000))
     case .stop:
-      nodes[node].stoppedUntil = now + milliseconds(80_000)
+      // What waits for the end of an earlier stop must not be late.
+      nodes[node].stoppedUntil = max(nodes[node].stoppedUntil, now + milliseconds(80_000))
       count("stops")
     case .cut:
       nodes[node].cutUntil = now + milliseconds(60_000)

@@ -147,7 +147,7 @@ struct FeedSimulation {
       listeners[node].cutUntil = now + milliseconds(15_000)
       count("cuts")
     case .stop(let node):
-      listeners[node].stoppedUntil = now + milliseconds(15_000)
+      listeners[node].stoppedUntil = max(listeners[node].stoppedUntil, now + milliseconds(15_000))
       count("stops")
     case .end(let node):
       if let connection = sessions.removeValue(forKey: node), chance(70) {
@@ -258,7 +258,7 @@ struct FeedSimulation {
     }
     // Readers come between any two actions, most of all where something has just changed.
     if chance(50) { schedule(.read(node: node, recording: anyRecording()), in: 0) }
-    if chance(2) { listeners[node].stoppedUntil = now + milliseconds(15_000) }
+    if chance(2) { listeners[node].stoppedUntil = max(listeners[node].stoppedUntil, now + milliseconds(15_000)) }
     if !listeners[node].pending.isEmpty { schedule(.act(node: node), in: milliseconds(3)) }
   }
 

@@ -121,7 +121,7 @@ struct UploadSimulation {
       if !chance(3) { schedule(.answer(answer, to: request, node: node, run: run, request: number), in: delay()) }
     case .send(let node): send(to: node)
     case .stop(let node):
-      nodes[node].stoppedUntil = now + milliseconds(15_000)
+      nodes[node].stoppedUntil = max(nodes[node].stoppedUntil, now + milliseconds(15_000))
       count("stops")
     case .crash(let node):
       guard nodes[node].isUp else { return }
