@@ -493,7 +493,11 @@ struct NodesSimulation {
       check(job.interruptions <= JobLifecycle.maximumLosses, "\(job.interruptions) losses")
       guard id == poison, job.state != .cancelled else { continue }
       check(job.state == .failed, "a job that brings down its nodes has \(job.state)")
-      check(job.interruptions == JobLifecycle.maximumLosses, "it was given up after \(job.interruptions) losses")
+      // Or it couldn't even begin too often.
+      let tries = failed.count { $0.job == id }
+      check(
+        job.interruptions == JobLifecycle.maximumLosses || tries >= Self.maximumAttempts,
+        "it was given up after \(job.interruptions) losses and \(tries) failures")
     }
     for node in nodes.indices {
       check(nodes[node].isUp && !nodes[node].isStopping, "node \(node) hasn't come back")
