@@ -89,6 +89,7 @@ struct NodesSimulation {
   private var unfinished = 0
   /// The job whose child brings down its node.
   private var poison: JobID?
+  private let hasPoison: Bool
   /// Attempts that may count toward a job's tries: they failed by themselves, or their node couldn't write their end.
   private var failed: Set<AttemptToken> = []
   private var submissionsLeft: Int
@@ -98,9 +99,11 @@ struct NodesSimulation {
   /// How often each thing happened, to see that the histories are rich.
   private(set) var counts: [String: Int] = [:]
 
-  init(seed: Int, jobs: Int) {
+  /// `hasPoison`: whether one of the jobs brings down its nodes.
+  init(seed: Int, jobs: Int, hasPoison: Bool) {
     random = TestRandom(for: seed)
     submissionsLeft = jobs
+    self.hasPoison = hasPoison
   }
 
   // MARK: Running
@@ -110,9 +113,9 @@ struct NodesSimulation {
     for node in nodes.indices { schedule(.start, on: node, in: milliseconds(2000)) }
     for number in 0..<submissionsLeft {
       let job = Job(kind: .waveform, recording: RecordingID(), createdAt: Timestamp(milliseconds: 0))
-      if number == 0, chance(10) { poison = job.id }
+      if number == 0, hasPoison { poison = job.id }
       schedule(.client(.submit(job)), on: anyNode(), in: milliseconds(30_000))
-      if chance(15) { schedule(.client(.cancel(job.id)), on: anyNode(), in: milliseconds(60_000)) }
+      if job.id != poison, chance(15) { schedule(.client(.cancel(job.id)), on: anyNode(), in: milliseconds(60_000)) }
     }
     for fault in [Event.crash, .stop, .cut, .drain] {
       for _ in 0..<Int.random(in: 0..<4, using: &random) {

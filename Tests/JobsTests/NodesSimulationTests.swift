@@ -9,7 +9,7 @@ import Testing
     var counts: [String: Int] = [:]
     for history in 0..<Self.histories {
       let seed = batch * 1_000_000 + history
-      var simulation = NodesSimulation(seed: seed, jobs: 5)
+      var simulation = NodesSimulation(seed: seed, jobs: 5, hasPoison: history % 8 == 0)
       simulation.run()
       #expect(simulation.violations.isEmpty, "history \(seed): \(simulation.violations.prefix(3))")
       if !simulation.violations.isEmpty { return }
@@ -20,7 +20,7 @@ import Testing
       "crashes", "stops", "cuts", "drains", "failed calls", "leases lost", "interrupted", "failed", "cancellations",
       "poisoned",
     ] {
-      #expect(counts[what] ?? 0 >= Self.histories / 10, "\(what): \(counts)")
+      #expect(counts[what] ?? 0 > 0, "\(what): \(counts)")
     }
   }
 }
