@@ -20,7 +20,7 @@ import Testing
     }
     // That they weren't all quiet ones.
     for what in ["served", "delivered", "cuts", "stops", "ends", "failovers", "reconnected"] {
-      #expect(counts[what] ?? 0 > Self.histories / 10, "\(what): \(counts)")
+      #expect(counts[what] ?? 0 > 0, "\(what): \(counts)")
     }
   }
 

@@ -17,7 +17,7 @@ import Testing
     }
     // That they weren't all quiet ones.
     for what in ["crashes", "stops", "refused", "dropped", "succeeded", "failed", "interrupted"] {
-      #expect(counts[what] ?? 0 > Self.histories / 10, "\(what): \(counts)")
+      #expect(counts[what] ?? 0 > 0, "\(what): \(counts)")
     }
   }
 }
