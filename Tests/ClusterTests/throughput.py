@@ -14,6 +14,7 @@ import time
 
 from chaos import Cluster
 from database import Pair
+from network import Network
 from nodes import Node, free_port
 
 V1, V2 = "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"
@@ -126,6 +127,8 @@ def claims(program, jobs):
     The pages that claims change have been changed by the filling before, after the last checkpoint, so that hardly any is
     written whole: a page's first change after a checkpoint would be, which depends on how often there is one.
     """
+    # Its loopback interface is up from then on.
+    Network()
     folder = tempfile.mkdtemp(prefix="stillwave-cluster-")
     pair = Pair(folder, "127.0.0.1", (free_port(), free_port()), standby=False, fsync=True)
     try:
