@@ -29,7 +29,7 @@ extension Job {
 }
 
 extension JobLifecycle.Refusal {
-  /// Why the job with this row, nil if there is none, couldn't be claimed.
+  /// Creates the reason why a job couldn't be claimed from its row, which is nil if the job is gone.
   init(_ job: Job?) {
     switch job?.state {
     case .cancelled: self = job.map { .cancelled($0) } ?? .over
