@@ -5,7 +5,6 @@
 #ifndef CLINUX_H
 #define CLINUX_H
 #include <fcntl.h>
-#include <linux/memfd.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +17,6 @@
 
 int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
 int pipe2(int descriptors[2], int flags);
-int memfd_create(const char *name, unsigned int flags);
 int sync_file_range(int descriptor, off_t offset, off_t count, unsigned int flags);
 #ifndef SYNC_FILE_RANGE_WRITE
 #define SYNC_FILE_RANGE_WRITE 2
