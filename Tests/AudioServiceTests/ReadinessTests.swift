@@ -53,25 +53,17 @@ import Testing
     let other = try Catalog(path: bench.configuration.dataDirectory + "/catalog.sqlite")
     let (isHeld, isOver) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let held = Task.detached {
-      await withCheckedContinuation { continuation in
-        DispatchQueue(label: "another program").async {
-          _ = try? other.update(recording.id) { _ in
-            isHeld.signal()
-            isOver.wait()
-          }
-          continuation.resume()
+      try await blocking {
+        _ = try other.update(recording.id) { _ in
+          isHeld.signal()
+          isOver.wait()
         }
       }
     }
-    await withCheckedContinuation { continuation in
-      DispatchQueue(label: "waiter").async {
-        isHeld.wait()
-        continuation.resume()
-      }
-    }
+    try await blocking { isHeld.wait() }
     #expect(try await answer(bench) == (503, "catalog_busy"))
     isOver.signal()
-    await held.value
+    try await held.value
     // A second later, the released lock is noticed.
     var last = try await answer(bench)
     let deadline = ContinuousClock.now + .seconds(60)

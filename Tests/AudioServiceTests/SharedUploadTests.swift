@@ -18,25 +18,15 @@ import Testing
     let recording = RecordingID()
     let (hasBegun, mayEnd) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let making = Task.detached {
-      try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue(label: "other").async {
-          continuation.resume(
-            with: Result {
-              try other.write { db in
-                try db.run("UPDATE uploads SET recording = ? WHERE id = ?", [recording.text, id.text])
-                hasBegun.signal()
-                mayEnd.wait()
-              }
-            })
+      try await blocking {
+        try other.write { db in
+          try db.run("UPDATE uploads SET recording = ? WHERE id = ?", [recording.text, id.text])
+          hasBegun.signal()
+          mayEnd.wait()
         }
       }
     }
-    await withCheckedContinuation { continuation in
-      DispatchQueue(label: "waiter").async {
-        hasBegun.wait()
-        continuation.resume()
-      }
-    }
+    try await blocking { hasBegun.wait() }
     let reads = bench.catalog.readCount
     async let finished = bench.context.uploads.using(id, of: .none) { try await $0.finish() }
     // It has read the row, twice, and waits for the other's transaction.

@@ -18,6 +18,13 @@ final class TemporaryFolder: Sendable {
   deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
+/// Runs blocking work outside of the threads that Swift's tasks share.
+func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+  try await withCheckedThrowingContinuation { continuation in
+    Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
+  }
+}
+
 /// The service's parts without a socket, in a folder of their own, with a shell script as the program.
 ///
 /// The script has `$command`, `$source`, `$pyramid`, `$output`, `$noise`, `$job`, and `$attempt`, and these functions:
