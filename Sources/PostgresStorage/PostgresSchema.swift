@@ -17,6 +17,8 @@ package enum PostgresSchema {
     PostgresMigration(2, "writers of uploads", script: writers),
     PostgresMigration(3, "leases of keys and webhooks", script: leases),
     PostgresMigration(4, "seconds of jobs at the end", script: jobSecondsLast),
+    PostgresMigration(5, "keys of files", oldest: 3, script: keys),
+    PostgresMigration(6, "keys of the files there are", oldest: 3, script: keysOfFiles),
   ])
 
   /// So that all transactions change `usage` before `job_seconds`. Otherwise some that end a job and change a recording
@@ -28,6 +30,72 @@ package enum PostgresSchema {
         old.state = 'running' AND new.state <> 'running' AND new.interruptions = old.interruptions
         AND old.started_at IS NOT NULL)
       EXECUTE FUNCTION time_job();
+    """
+
+  /// Nodes of the version before read and write only the names of files. If one changes a name, the key follows.
+  private static let keys = """
+    ALTER TABLE recordings ADD COLUMN audio_key text COLLATE "C";
+    ALTER TABLE recordings ADD COLUMN waveform_key text COLLATE "C";
+    ALTER TABLE recordings ADD COLUMN working_key text COLLATE "C";
+    ALTER TABLE conversions ADD COLUMN key text COLLATE "C";
+
+    CREATE FUNCTION keep_recording_keys() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+      folder text := 'recordings/' || new.id || '/';
+    BEGIN
+      IF TG_OP = 'INSERT' THEN
+        new.audio_key := coalesce(new.audio_key, folder || new.audio_file);
+        new.waveform_key := coalesce(new.waveform_key, folder || new.waveform_file);
+        new.working_key := coalesce(new.working_key, folder || new.working_file);
+        RETURN new;
+      END IF;
+      IF new.audio_file IS DISTINCT FROM old.audio_file AND new.audio_key IS NOT DISTINCT FROM old.audio_key THEN
+        new.audio_key := folder || new.audio_file;
+      END IF;
+      IF new.waveform_file IS DISTINCT FROM old.waveform_file
+        AND new.waveform_key IS NOT DISTINCT FROM old.waveform_key
+      THEN
+        new.waveform_key := folder || new.waveform_file;
+      END IF;
+      IF new.working_file IS DISTINCT FROM old.working_file AND new.working_key IS NOT DISTINCT FROM old.working_key
+      THEN
+        new.working_key := folder || new.working_file;
+      END IF;
+      RETURN new;
+    END $$;
+    CREATE TRIGGER recording_inserted_without_keys BEFORE INSERT ON recordings
+      FOR EACH ROW WHEN (
+        new.audio_key IS NULL AND new.audio_file IS NOT NULL
+        OR new.waveform_key IS NULL AND new.waveform_file IS NOT NULL
+        OR new.working_key IS NULL AND new.working_file IS NOT NULL)
+      EXECUTE FUNCTION keep_recording_keys();
+    CREATE TRIGGER recording_files_changed BEFORE UPDATE ON recordings
+      FOR EACH ROW WHEN (
+        new.audio_file IS DISTINCT FROM old.audio_file OR new.waveform_file IS DISTINCT FROM old.waveform_file
+        OR new.working_file IS DISTINCT FROM old.working_file)
+      EXECUTE FUNCTION keep_recording_keys();
+
+    CREATE FUNCTION keep_conversion_key() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      new.key := 'recordings/' || new.recording || '/' || new.file;
+      RETURN new;
+    END $$;
+    CREATE TRIGGER conversion_inserted_without_key BEFORE INSERT ON conversions
+      FOR EACH ROW WHEN (new.key IS NULL) EXECUTE FUNCTION keep_conversion_key();
+    CREATE TRIGGER conversion_file_changed BEFORE UPDATE ON conversions
+      FOR EACH ROW WHEN (new.file IS DISTINCT FROM old.file AND new.key IS NOT DISTINCT FROM old.key)
+      EXECUTE FUNCTION keep_conversion_key();
+    """
+
+  /// In a transaction of its own, because the one before keeps other nodes from reading the tables.
+  private static let keysOfFiles = """
+    UPDATE recordings SET
+      audio_key = 'recordings/' || id || '/' || audio_file,
+      waveform_key = 'recordings/' || id || '/' || waveform_file,
+      working_key = 'recordings/' || id || '/' || working_file
+    WHERE audio_file IS NOT NULL AND audio_key IS NULL OR waveform_file IS NOT NULL AND waveform_key IS NULL
+      OR working_file IS NOT NULL AND working_key IS NULL;
+    UPDATE conversions SET key = 'recordings/' || recording || '/' || file WHERE key IS NULL;
     """
 
   private static let leases = """

@@ -101,7 +101,7 @@ import Testing
   @Test func anUnfinishedRecordingHasNeither() async throws {
     let bench = try TestBench(script: Self.script)
     let source = try bench.recording()
-    try bench.catalog.update(source.id) { $0.audioFile = nil }
+    try bench.catalog.update(source.id) { $0.audioKey = nil }
     let path = "/v1/recordings/\(source.id)"
     _ = try await bench.check(.get, path + "/spectrum?start=1&end=2", 409)
     _ = try await bench.check(.post, path + "/denoise/preview", body: #"{"window":{"start":1,"end":2}}"#, 409)

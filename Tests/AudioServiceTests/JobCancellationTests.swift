@@ -1,9 +1,9 @@
 import Foundation
-import Storage
 import Testing
 
 @testable import AudioService
 @testable import Jobs
+@testable import Storage
 
 @Suite struct JobCancellationTests {
   private func cancel(_ job: Job, on bench: TestBench) async throws {

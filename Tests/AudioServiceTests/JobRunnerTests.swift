@@ -1,11 +1,11 @@
 import Foundation
 import GRDB
-import Storage
 import Terms
 import Testing
 
 @testable import AudioService
 @testable import Jobs
+@testable import Storage
 
 @Suite struct JobRunnerTests {
   @Test func aJobThatSucceedsLeavesARecordingThatIsReadyAndNoWorkFolder() async throws {
@@ -16,8 +16,8 @@ import Testing
     #expect(ended.state == .succeeded && ended.attempts == 1 && ended.progress == 1)
     let recording = try #require(try bench.catalog.recording(job.recording))
     #expect(recording.waveformState == .ready && recording.format.frames == 1000)
-    let file = try #require(recording.waveformFile)
-    #expect(FileManager.default.fileExists(atPath: bench.store.folder(of: recording.id) + "/" + file))
+    let key = try #require(recording.waveformKey)
+    #expect(FileManager.default.fileExists(atPath: bench.store.path(of: key)))
     #expect(!FileManager.default.fileExists(atPath: bench.store.workFolder(of: job.id)))
   }
 
@@ -220,7 +220,7 @@ import Testing
     #expect(response.status.code == 202)
     let ended = try await bench.finished(job.id)
     let made = try #require(try ended.output.flatMap { try bench.catalog.recording($0) })
-    #expect(ended.state == .succeeded && made.waveformState == .ready && made.bytes == 6 && made.audioFile != nil)
+    #expect(ended.state == .succeeded && made.waveformState == .ready && made.bytes == 6 && made.audioKey != nil)
     #expect(made.derivedFrom == Derivation(recording: source.id, job: job.id, operation: "denoise"))
     let result = try #require(RowJSON.value(JobResult.self, from: ended.result))
     let noise = NoiseUsed(.quantile(0.2), adapted: nil)

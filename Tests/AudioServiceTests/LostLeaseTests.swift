@@ -1,10 +1,10 @@
 import Foundation
 import Processing
-import Storage
 import Testing
 
 @testable import AudioService
 @testable import Jobs
+@testable import Storage
 
 /// A worker whose job was given to another attempt meanwhile. The data folder's lock prevents that on one machine, so
 /// the benches don't take it.
@@ -24,7 +24,7 @@ import Testing
       let source = try first.recording()
       let output = try first.recording(state: .queued).id
       try FileManager.default.removeItem(atPath: first.store.folder(of: output))
-      try first.catalog.update(output) { ($0.audioFile, $0.bytes, $0.sha256) = (nil, nil, nil) }
+      try first.catalog.update(output) { ($0.audioKey, $0.bytes, $0.sha256) = (nil, nil, nil) }
       let job = Job(kind: .denoise, recording: source.id, output: output, parameters: RowJSON.text(DenoiseParameters()))
       try first.catalog.insert(job)
       for attempt in 1...2 { try first.makeGate(job.id, "-\(attempt)") }

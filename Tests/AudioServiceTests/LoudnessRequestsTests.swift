@@ -58,7 +58,7 @@ import Testing
     _ = try await bench.check(.get, "/v1/recordings/\(source.id)/loudness", 422)
     #expect(try await bench.respond(.get, "/v1/recordings/\(source.id)/loudness?x=1").status == .badRequest)
     _ = try await bench.check(.get, "/v1/recordings/\(RecordingID())/loudness", 404)
-    try bench.catalog.update(source.id) { $0.audioFile = nil }
+    try bench.catalog.update(source.id) { $0.audioKey = nil }
     _ = try await bench.check(.get, "/v1/recordings/\(source.id)/loudness", 409)
   }
 }

@@ -1,10 +1,10 @@
 import Foundation
 import HTTP
-import Storage
 import Testing
 
 @testable import AudioService
 @testable import Jobs
+@testable import Storage
 
 @Suite struct MissingFilesTests {
   private func answer(
@@ -103,7 +103,7 @@ import Testing
     let target = "/v1/recordings/\(recording.id)/audio?format=flac"
     #expect(try await answer(bench, .get, target).text == "sound\n")
     let conversion = try #require(try bench.catalog.conversion(of: recording.id, to: "flac"))
-    try spoil(conversion.file, of: recording, "so", on: bench)
+    try spoil(conversion.key.name, of: recording, "so", on: bench)
     #expect(try await answer(bench, .get, target).text == "sound\n")
   }
 }

@@ -144,7 +144,7 @@ import Testing
   @Test("a recording that is still being made can't be learned from")
   func unfinished() async throws {
     let source = try bench.recording()
-    try bench.catalog.update(source.id) { $0.audioFile = nil }
+    try bench.catalog.update(source.id) { $0.audioKey = nil }
     _ = try await bench.send(.post, "/v1/noise-profiles", body: #"{"recording":"\#(source.id)"}"#, 409)
   }
 

@@ -1,10 +1,10 @@
 import Foundation
 import HTTP
-import Storage
 import Testing
 
 @testable import AudioService
 @testable import Jobs
+@testable import Storage
 
 @Suite struct ResumableUploadTests {
   @Test func theLastPieceMakesTheRecording() async throws {

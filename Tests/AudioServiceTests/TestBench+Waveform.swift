@@ -1,23 +1,28 @@
 import Foundation
-import Storage
 import Waveform
 
 @testable import AudioService
+@testable import Storage
 
 extension TestBench {
+  /// Returns the path of the waveform that an attempt is writing.
+  func growingPath(of token: AttemptToken) -> String {
+    "\(store.workFolder(of: token.job))/\(token.attempt)-\(token.nonce).pyramid"
+  }
+
   /// Gives a recording a finished waveform with 60,000 frames.
   func makeWaveform(of recording: Recording) throws {
     let frames = 60_000
-    let name = "waveform.pyramid"
+    let key = ObjectKey(recording.id, "waveform.pyramid")
     var writer = try PyramidWriter(
-      creating: store.folder(of: recording.id) + "/" + name, sampleRate: recording.format.sampleRate,
+      creating: store.path(of: key), sampleRate: recording.format.sampleRate,
       channels: recording.format.channels)
     let samples = (0..<frames * recording.format.channels).map { Int16(truncatingIfNeeded: $0 &* 7919) }
     try writer.append(samples.span)
     try writer.finish()
     try catalog.update(recording.id) {
       $0.waveformState = .ready
-      $0.waveformFile = name
+      $0.waveformKey = key
     }
   }
 

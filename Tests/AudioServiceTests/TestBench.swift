@@ -171,7 +171,7 @@ final class TestBench: Sendable {
       id: id, name: name, bytes: stored.bytes, sha256: stored.sha256,
       format: SoundShape(
         container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 2, frames: 60_000, duration: 60),
-      waveformState: state, waveformJob: job, audioFile: stored.name)
+      waveformState: state, waveformJob: job, audioKey: stored.key)
     try catalog.insert(recording)
     return recording
   }

@@ -107,7 +107,7 @@ import Testing
     _ = try await trim(bench, source, #"{"start":59.5,"end":99}"#, 202)
     let output = try #require(try bench.catalog.jobs(limit: 1).first?.output)
     #expect(try bench.catalog.recording(output)?.format.frames == 500)
-    try bench.catalog.update(source.id) { $0.audioFile = nil }
+    try bench.catalog.update(source.id) { $0.audioKey = nil }
     _ = try await trim(bench, source, #"{"start":1,"end":2}"#, 409)
   }
 }

@@ -1,11 +1,11 @@
 import Foundation
 import HTTP
 import Logging
-import Storage
 import Testing
 
 @testable import AudioService
 @testable import Jobs
+@testable import Storage
 
 /// What happens to an upload in pieces if clients, the service, or the disk fail halfway.
 @Suite struct UploadSessionTests {

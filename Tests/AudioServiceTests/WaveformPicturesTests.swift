@@ -23,12 +23,14 @@ import Waveform
   private func growing(_ bench: TestBench) throws -> Recording {
     let id = JobID()
     let recording = try bench.recording(state: .building, job: id)
-    let path = bench.folder.path + "/growing-\(id)"
+    let token = AttemptToken(job: id, attempt: 1, nonce: "0123456789abcdef")
+    try bench.store.makeWorkFolder(of: id)
+    let path = bench.growingPath(of: token)
     var writer = try PyramidWriter(creating: path, sampleRate: 1000, channels: 2)
     let samples = (0..<40_000).map { Int16(truncatingIfNeeded: $0 &* 7919) }
     try writer.append(samples.span)
     try writer.publish()
-    var job = LiveJob(isRunning: true, tenant: .none, recording: recording.id, pyramidPath: path)
+    var job = LiveJob(isRunning: true, tenant: .none, recording: recording.id, writer: token)
     job.progress = WorkerProgress(
       fraction: 0.3, readyFrames: writer.readyFrames, totalFrames: 60_000, estimatedFrames: nil)
     bench.runner.live.insert(id, job)

@@ -1,13 +1,13 @@
 import Foundation
 import HTTP
 import Media
-import Storage
 import Terms
 import Testing
 import Waveform
 
 @testable import AudioService
 @testable import Jobs
+@testable import Storage
 
 /// A waveform damaged on disk: it's never served, and rebuilt once.
 @Suite struct WaveformRepairTests {
@@ -273,7 +273,7 @@ import Waveform
       try bench.catalog.update(recording.id) {
         let facts = MediaFacts(
           decodedInOrder: .m4a, codec: "aac", sampleRate: 1000, channels: 2, frames: 60_000, sampleBits: nil)
-        ($0.media, $0.workingFile, $0.workingBytes) = (facts.json, "working.wav", 4)
+        ($0.media, $0.workingKey, $0.workingBytes) = (facts.json, ObjectKey($0.id, "working.wav"), 4)
       })
   }
 

@@ -1,36 +1,44 @@
 import Foundation
 import Processing
-import Storage
 import Synchronization
 import Testing
 import Waveform
 
 @testable import AudioService
 @testable import Jobs
+@testable import Storage
 
 /// A waveform requested just as its job ends.
 @Suite struct WaveformTableTests {
-  /// A recording of which a job has read 20,000 of 60,000 frames; the job's file is at `path`.
-  private func growing(_ bench: TestBench, at path: String, _ job: (RecordingID) -> LiveJob) throws -> Recording {
+  /// A recording of which the first attempt at a job has read 20,000 of 60,000 frames; the file is at `path`, by
+  /// default where the attempt writes it.
+  private func growing(
+    _ bench: TestBench, at path: ((AttemptToken, RecordingID) throws -> String)? = nil
+  ) throws -> Recording {
     let id = JobID()
     let recording = try bench.recording(state: .building, job: id)
+    try bench.store.makeWorkFolder(of: id)
+    let token = Self.token(id, 1)
+    let path = try path?(token, recording.id) ?? bench.growingPath(of: token)
     var writer = try PyramidWriter(creating: path, sampleRate: 1000, channels: 2)
     try writer.append([Int16](repeating: 1000, count: 40_000).span)
     try writer.publish()
-    var job = job(recording.id)
+    var job = LiveJob(isRunning: true, tenant: .none, recording: recording.id, writer: token)
     job.progress = WorkerProgress(
       fraction: 0.3, readyFrames: writer.readyFrames, totalFrames: 60_000, estimatedFrames: nil)
     bench.runner.live.insert(id, job)
     return recording
   }
 
+  private static func token(_ job: JobID, _ attempt: Int) -> AttemptToken {
+    AttemptToken(job: job, attempt: attempt, nonce: "0123456789abcdef")
+  }
+
   @Test func aFileThatWasMovedToItsPlaceBeforeItsRowSaysSoIsFoundThere() async throws {
     let bench = try TestBench()
-    let folder = bench.folder.path
-    let recording = try growing(bench, at: folder + "/finished") {
-      LiveJob(
-        isRunning: true, tenant: .none, recording: $0, pyramidPath: folder + "/moved-away",
-        finishedPyramidPath: folder + "/finished")
+    let recording = try growing(bench) { token, id in
+      try bench.store.makeFolder(of: id)
+      return bench.store.localFile(token.waveformKey(of: id)).path
     }
     let response = try await bench.respond(.get, "/v1/recordings/\(recording.id)/waveform?scale=256")
     #expect(response.status == .ok)
@@ -40,12 +48,7 @@ import Waveform
 
   @Test func aMissingFileLooksLikeAnUnreadRecording() async throws {
     let bench = try TestBench()
-    let folder = bench.folder.path
-    let recording = try growing(bench, at: folder + "/elsewhere") {
-      LiveJob(
-        isRunning: true, tenant: .none, recording: $0, pyramidPath: folder + "/gone",
-        finishedPyramidPath: folder + "/gone-too")
-    }
+    let recording = try growing(bench) { _, _ in bench.folder.path + "/elsewhere" }
     for form in ["waveform", "waveform.png"] {
       let response = try await bench.respond(.get, "/v1/recordings/\(recording.id)/\(form)")
       #expect(response.status == .ok)
@@ -59,10 +62,10 @@ import Waveform
     _ bench: TestBench, openFile: @escaping @Sendable (String) throws(WaveformError) -> PyramidFile
   ) -> WaveformTable {
     let repairs = WaveformRepairs(
-      catalog: bench.catalog, store: bench.store, runner: bench.runner, log: ServiceLog(bench.logged.logger))
+      catalog: bench.catalog, blobs: bench.store, runner: bench.runner, log: ServiceLog(bench.logged.logger))
     return WaveformTable(
-      catalog: bench.catalog, store: bench.store, live: bench.runner.live, work: WorkQueue(label: "table"),
-      repairs: repairs, openFile: openFile)
+      catalog: bench.catalog, blobs: bench.store, growingWaveforms: bench.store, live: bench.runner.live,
+      work: WorkQueue(label: "table"), repairs: repairs, openFile: openFile)
   }
 
   @Test func aRecordingThatIsDeletedWhileItsWaveformIsOpenedDoesNotReturn() async throws {
@@ -117,29 +120,26 @@ import Waveform
 
   @Test func aGrowingWaveformIsOpenedOnceByAttempt() async throws {
     let bench = try TestBench()
-    let folder = bench.folder.path
     let opened = Mutex<[String]>([])
     let table = table(bench) { path throws(WaveformError) in
       opened.withLock { $0.append(path) }
       return try PyramidFile(path: path)
     }
-    let recording = try growing(bench, at: folder + "/first") {
-      LiveJob(isRunning: true, tenant: .none, recording: $0, pyramidPath: folder + "/first")
-    }
+    let recording = try growing(bench)
+    let job = try #require(recording.waveformJob)
+    let (first, second) = (bench.growingPath(of: Self.token(job, 1)), bench.growingPath(of: Self.token(job, 2)))
     for _ in 0..<3 { #expect(try await table.open(recording.id).pyramid != nil) }
-    #expect(opened.withLock { $0 } == [folder + "/first"])
-    try FileManager.default.copyItem(atPath: folder + "/first", toPath: folder + "/second")
-    bench.runner.live.update(try #require(recording.waveformJob)) { $0.pyramidPath = folder + "/second" }
+    #expect(opened.withLock { $0 } == [first])
+    try FileManager.default.copyItem(atPath: first, toPath: second)
+    bench.runner.live.update(job) { $0.writer = Self.token(job, 2) }
     for _ in 0..<3 { #expect(try await table.open(recording.id).pyramid != nil) }
-    #expect(opened.withLock { $0 } == [folder + "/first", folder + "/second"])
+    #expect(opened.withLock { $0 } == [first, second])
   }
 
   @Test func theFileOfAJobThatEndsWithoutAResultIsClosed() async throws {
     let bench = try TestBench()
-    let path = bench.folder.path + "/growing"
-    let recording = try growing(bench, at: path) {
-      LiveJob(isRunning: true, tenant: .none, recording: $0, pyramidPath: path)
-    }
+    let recording = try growing(bench)
+    let path = bench.growingPath(of: Self.token(try #require(recording.waveformJob), 1))
     #expect(try await bench.context.waveforms.open(recording.id).pyramid != nil)
     func isOpen() throws -> Bool {
       try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").contains {

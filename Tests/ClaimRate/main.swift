@@ -46,7 +46,7 @@ private func fill(_ catalog: Catalog, jobs: Int) throws -> Double {
       try catalog.insert(
         Recording(
           id: id, name: "\(number).wav", bytes: 4044, sha256: String(repeating: "0", count: 64), format: format,
-          waveformState: .queued, waveformJob: job.id, audioFile: "audio.wav"), jobs: [job])
+          waveformState: .queued, waveformJob: job.id, audioKey: ObjectKey(id, "audio.wav")), jobs: [job])
     }
   }
 }
@@ -65,7 +65,7 @@ private func claim(_ nodes: [Catalog], threads: Int, finishing: Bool) throws -> 
       }
       if finishing {
         _ = try nodes[node].finish(claimed.token, with: "{}") {
-          ($0.waveformState, $0.waveformFile) = (.ready, "waveform-\(claimed.token.name).pyramid")
+          ($0.waveformState, $0.waveformKey) = (.ready, ObjectKey($0.id, "waveform-\(claimed.token.name).pyramid"))
         }
       }
     }

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// A data folder that the version before leases left behind when it was killed: see Fixtures/README.md.
+/// Data folders that earlier versions left behind when they were killed: see Fixtures/README.md.
 struct EarlierVersionTests {
-  private func unpacked(into folder: TemporaryFolder) throws -> String {
-    let archive = Fixture.path("data-before-leases.tar.gz")
+  private func unpacked(_ name: String = "data-before-leases", into folder: TemporaryFolder) throws -> String {
+    let archive = Fixture.path("\(name).tar.gz")
     let finished = try Command("/usr/bin/env", ["tar", "-xzf", archive, "-C", folder.path]).finish()
     try #require(finished.status == 0, "\(finished.errors)")
     return folder.file("data")
@@ -50,6 +50,78 @@ struct EarlierVersionTests {
     try server.stop()
     let check = try Command(try Program.path(), ["check", "--data", server.data]).finish()
     #expect(check.status == 0, "\(String(decoding: check.output, as: UTF8.self))")
+  }
+
+  /// The files of recordings, except their descriptions, with their SHA-256.
+  private func files(_ data: String) throws -> [String] {
+    let found = try Command(
+      "/usr/bin/env",
+      ["-C", data, "sh", "-c", "find recordings -type f ! -name recording.json -print0 | sort -z | xargs -0 sha256sum"]
+    ).finish()
+    try #require(found.status == 0, "\(found.errors)")
+    return String(decoding: found.output, as: UTF8.self).split(separator: "\n").map(String.init)
+  }
+
+  private func check(_ data: String) throws {
+    let check = try Command.stillwave("check", "--data", data)
+    #expect(check.status == 0, "\(String(decoding: check.output, as: UTF8.self))")
+  }
+
+  @Test("a data folder of the version before keys is checked, backed up, restored and opened, and no file is moved")
+  func beforeKeys() throws {
+    let folder = try TemporaryFolder()
+    let data = try unpacked("data-before-keys", into: folder)
+    let before = try files(data)
+    #expect(before.count == 8)
+    try check(data)
+    let (backup, restored) = (folder.file("backup"), folder.file("restored"))
+    for arguments in [["backup", "--data", data, "-o", backup], ["restore", backup, "--data", restored]] {
+      let done = try Command(try Program.path(), arguments).finish()
+      try #require(done.status == 0, "\(done.errors)")
+    }
+    // Checks, backups and restored folders don't have to be of this version.
+    for place in [data, restored] {
+      #expect(try files(place) == before)
+      try check(place)
+      let server = try TestServer(dataDirectory: place)
+      try expectContent(server)
+      try server.stop()
+      let after = try files(place)
+      #expect(Set(before).isSubset(of: after))
+      // One recording more, with its waveform and its map at most.
+      #expect((2...3).contains(after.count - before.count), "\(after)")
+      try check(place)
+    }
+  }
+
+  private func expectContent(_ server: TestServer) throws {
+    let client = server.client
+    let recordings = try #require(try client.get("/v1/recordings").json["recordings"].array)
+    #expect(recordings.compactMap { $0["name"].string }.sorted() == ["short (denoised).wav", "short.m4a", "short.wav"])
+    for recording in recordings {
+      let id = try #require(recording["id"].string)
+      #expect(recording["waveform"]["state"] == .string("ready") && recording["warnings"].array?.isEmpty == true)
+      #expect(try client.get("/v1/recordings/\(id)/waveform").json["complete"] == .bool(true))
+      let audio = server.folder.file("audio-\(id)")
+      try write(try client.get("/v1/recordings/\(id)/audio").body, to: audio)
+      let sum = try Command("/usr/bin/sha256sum", [audio]).finish()
+      #expect(String(decoding: sum.output.prefix(64), as: UTF8.self) == recording["sha256"].string)
+      // Read from the working copy of the m4a.
+      #expect(try client.get("/v1/recordings/\(id)/spectrum?start=0&end=1").status == 200)
+    }
+    let short = try #require(recordings.first { $0["name"].string == "short.wav" }?["id"].string)
+    let tracks = try #require(try client.get("/v1/recordings/\(short)/labels").json["tracks"].array)
+    #expect(tracks.count == 1 && tracks.first?["name"] == .string("Hand") && tracks.first?["count"] == .number(2))
+    let jobs = try client.get("/v1/jobs").json["jobs"].array?.count
+    #expect(try client.conversion("/v1/recordings/\(short)/audio?format=flac").status == 200)
+    #expect(try client.get("/v1/jobs").json["jobs"].array?.count == jobs, "the conversion was made again")
+    try finishUpload(of: try client.get("/v1/recordings/\(short)/audio").body, server)
+    let isRead = try eventually {
+      try client.get("/v1/recordings").json["recordings"].array?.allSatisfy {
+        $0["waveform"]["state"] == .string("ready")
+      } == true
+    }
+    #expect(isRead)
   }
 
   /// Sends the rest of the upload, which becomes a recording.

@@ -3,6 +3,7 @@ import Denoise
 import Media
 import Processing
 import Storage
+import Synchronization
 import Terms
 import Testing
 
@@ -24,19 +25,33 @@ import Testing
     _ kind: JobKind, _ parameters: String = "{}", media: String? = nil, workingFile: String? = nil,
     derivedFrom: Derivation? = nil
   ) -> JobAttempt {
+    let id = RecordingID()
     let source = Recording(
-      id: RecordingID(), name: "a",
+      id: id, name: "a",
       format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 16_000, channels: 1, frames: 96_000),
-      waveformState: .ready, audioFile: "audio.x", media: media, workingFile: workingFile,
+      waveformState: .ready, audioKey: ObjectKey(id, "audio.x"), media: media,
+      workingKey: workingFile.map { ObjectKey(id, $0) },
       derivedFrom: derivedFrom)
     var job = Job(kind: kind, recording: source.id, output: RecordingID(), parameters: parameters)
     job.attempts = 2
     let token = AttemptToken(job: job.id, attempt: 2, nonce: Self.nonce)
-    return JobAttempt(job: job, token: token, source: source, sourceFolder: "/recording", folder: "/job")
+    return JobAttempt(
+      job: job, token: token, source: source, audio: ObjectKey(id, "audio.x"),
+      files: SourceFiles { [fetched] key in
+        fetched.names.withLock { $0.append(key.name) }
+        return LocalFile(path: "/recording/\(key.name)")
+      }, folder: "/job")
   }
 
+  /// The files that the work needed, in order.
+  private final class Fetched: Sendable {
+    let names = Mutex<[String]>([])
+  }
+
+  private let fetched = Fetched()
+
   @Test func aWaveformJobReadsTheRecordingsOwnFile() throws {
-    let (work, source) = try #require(WaveformJob.work(of: attempt(.waveform)))
+    let (work, source) = try #require(try WaveformJob.work(of: attempt(.waveform)))
     #expect(source == "/recording/audio.x")
     let labels = EmbeddedLabelsWork(output: "/job/2-\(Self.nonce).labels", sampleRate: 16_000, codec: "pcm_s16")
     let expected = WaveformWork(
@@ -44,7 +59,7 @@ import Testing
       labels: labels)
     #expect(work == .waveform(expected))
     // Even if there is a working copy, because that may be the lost file.
-    let media = try #require(WaveformJob.work(of: attempt(.waveform, media: Self.m4a, workingFile: "working.wav")))
+    let media = try #require(try WaveformJob.work(of: attempt(.waveform, media: Self.m4a, workingFile: "working.wav")))
     let facts = try #require(MediaFacts(json: Self.m4a))
     #expect(media.source == "/recording/audio.x")
     let copy = WorkingCopy(facts, at: "/job/2-\(Self.nonce).working")
@@ -53,14 +68,14 @@ import Testing
     #expect(media.work == .waveform(decoding))
     // A cleaned recording has its source's labels.
     let cleaned = Derivation(recording: RecordingID(), job: JobID(), operation: "denoise")
-    guard case .waveform(let rebuilt) = WaveformJob.work(of: attempt(.waveform, derivedFrom: cleaned))?.work else {
+    guard case .waveform(let rebuilt) = try WaveformJob.work(of: attempt(.waveform, derivedFrom: cleaned))?.work else {
       throw JobsError.unreadableParameters(JobID())
     }
     #expect(rebuilt.labels == nil)
   }
 
   private func denoising(_ attempt: JobAttempt) throws -> (work: DenoiseWork, source: String) {
-    guard let (work, source) = DenoiseJob.work(of: attempt), case .denoise(let denoising) = work else {
+    guard let (work, source) = try DenoiseJob.work(of: attempt), case .denoise(let denoising) = work else {
       throw JobsError.unreadableParameters(attempt.job.id)
     }
     return (denoising, source)
@@ -87,22 +102,58 @@ import Testing
     #expect(mp3.work.replacement == nil && mp3.work.parameters.format == .mp3)
   }
 
+  @Test func onlyTheFilesThatAWorkerReadsAreFetched() throws {
+    let same = RowJSON.text(DenoiseParameters())
+    let other = RowJSON.text(DenoiseParameters(format: .mp3))
+    let attempts = [
+      (attempt(.waveform, media: Self.m4a, workingFile: "working.wav"), ["audio.x"]),
+      (attempt(.convert, #"{"format":"mp3"}"#, media: Self.m4a, workingFile: "working.wav"), ["working.wav"]),
+      (attempt(.loudness, media: Self.m4a, workingFile: "working.wav"), ["working.wav"]),
+      (attempt(.denoise, other, media: Self.m4a, workingFile: "working.wav"), ["working.wav"]),
+      (attempt(.denoise, same, media: Self.m4a, workingFile: "working.wav"), ["working.wav", "audio.x"]),
+      (attempt(.trim, #"{"start":1,"end":2}"#), ["audio.x"]),
+    ]
+    for (attempt, names) in attempts {
+      let isRead = try attempt.job.kind.definition.work(of: attempt) != nil
+      #expect(isRead)
+      #expect(fetched.names.withLock { $0 } == names, "\(attempt.job.kind)")
+      fetched.names.withLock { $0 = [] }
+    }
+  }
+
+  @Test func fetchedFilesAreHeldAsLongAsTheAttemptIs() throws {
+    final class Hold: Sendable {}
+    weak var hold: Hold?
+    func files() throws -> SourceFiles {
+      let new = Hold()
+      hold = new
+      let files = SourceFiles { [weak new] key in LocalFile(path: "/\(key.name)", holding: new) }
+      #expect(try files.path(of: ObjectKey(RecordingID(), "audio.x")) == "/audio.x")
+      return files
+    }
+    var held: SourceFiles? = try files()
+    #expect(hold != nil)
+    held = nil
+    #expect(hold == nil && held == nil)
+  }
+
   @Test func aConversionUsesFFmpegIfTheSampleRateRequiresIt() throws {
     var attempt = attempt(.convert, #"{"format":"mp3"}"#)
-    let (work, source) = try #require(ConvertJob.work(of: attempt))
+    let (work, source) = try #require(try ConvertJob.work(of: attempt))
     #expect(source == "/recording/audio.x")
     #expect(work == .convert(ConvertWork(output: "/job/2-\(Self.nonce).audio", format: .mp3)))
     var odd = attempt.source
     odd.format.sampleRate = 96_000
     attempt = JobAttempt(
-      job: attempt.job, token: attempt.token, source: odd, sourceFolder: "/recording", folder: "/job")
-    guard case .convert(let resampling)? = ConvertJob.work(of: attempt)?.work else {
+      job: attempt.job, token: attempt.token, source: odd, audio: attempt.audio, files: attempt.files,
+      folder: attempt.folder)
+    guard case .convert(let resampling)? = try ConvertJob.work(of: attempt)?.work else {
       Issue.record("no conversion")
       return
     }
     #expect(resampling.resampled?.sampleRate == 96_000)
     // Without its working copy, the worker makes one.
-    let undecoded = try #require(ConvertJob.work(of: self.attempt(.convert, #"{"format":"mp3"}"#, media: Self.m4a)))
+    let undecoded = try #require(try ConvertJob.work(of: self.attempt(.convert, #"{"format":"mp3"}"#, media: Self.m4a)))
     #expect(undecoded.source == "/recording/audio.x")
     var expected = ConvertWork(output: "/job/2-\(Self.nonce).audio", format: .mp3)
     expected.copy = WorkingCopy(try #require(MediaFacts(json: Self.m4a)), at: "/job/2-\(Self.nonce).decoded")
@@ -110,9 +161,9 @@ import Testing
   }
 
   @Test(arguments: [JobKind.denoise, .convert])
-  func parametersThatCantBeReadGiveNoWork(kind: JobKind) {
+  func parametersThatCantBeReadGiveNoWork(kind: JobKind) throws {
     for parameters in ["", "{}", #"{"format":"tape"}"#] {
-      let isRead = kind.definition.work(of: attempt(kind, parameters)) != nil
+      let isRead = try kind.definition.work(of: attempt(kind, parameters)) != nil
       #expect(!isRead)
     }
   }

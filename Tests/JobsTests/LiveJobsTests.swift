@@ -136,8 +136,9 @@ import Testing
   @Test func aJobIsFoundByTheRecordingItWrites() {
     let jobs = LiveJobs()
     let (id, recording) = (JobID(), RecordingID())
-    jobs.insert(id, LiveJob(tenant: .none, recording: recording, pyramidPath: "/p"))
-    #expect(jobs.job(writing: recording)?.pyramidPath == "/p")
+    let token = AttemptToken(job: id, attempt: 1, nonce: "0123456789abcdef")
+    jobs.insert(id, LiveJob(tenant: .none, recording: recording, writer: token))
+    #expect(jobs.job(writing: recording)?.writer == token)
     #expect(jobs.job(writing: RecordingID()) == nil)
     jobs.remove(id)
     #expect(jobs.job(writing: recording) == nil && jobs.count == 0)

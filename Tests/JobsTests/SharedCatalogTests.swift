@@ -1,11 +1,11 @@
 import Foundation
 import Processing
 import Randomness
-import Storage
 import Terms
 import Testing
 
 @testable import Jobs
+@testable import Storage
 
 /// Two processes work on the jobs of one catalog without the data folder's lock, with renewed leases.
 @Suite struct SharedCatalogTests {
@@ -52,7 +52,7 @@ import Testing
     try catalog.insert(
       Recording(
         id: id, name: "a.wav", bytes: stored.bytes, sha256: stored.sha256, format: format, waveformState: .queued,
-        waveformJob: waveform.id, audioFile: stored.name), jobs: [waveform])
+        waveformJob: waveform.id, audioKey: stored.key), jobs: [waveform])
     let denoise = Job(kind: .denoise, recording: id, output: output, parameters: RowJSON.text(DenoiseParameters()))
     let made = Derivation(recording: id, job: denoise.id, operation: "denoise")
     try catalog.insert(

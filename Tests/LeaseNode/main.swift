@@ -27,7 +27,9 @@ private func run(data: String, program: String, seconds: Double) async throws {
     lifecycle: .init(
       places: 3, maximumAttempts: 3, retryPauseSeconds: 0.01, stallSeconds: 1000, secondsPerProcessorSecond: 1000),
     maximumQueued: 1000, maximumQueuedPerClient: 1000, reservedDiskBytes: 0, maximumConversionBytes: 1 << 30)
-  let runner = JobRunner(settings, catalog: catalog, store: store, work: WorkQueue(label: "node"), log: NoLog()) {
+  let runner = JobRunner(
+    settings, catalog: catalog, blobs: store, scratch: store, work: WorkQueue(label: "node"), log: NoLog()
+  ) {
     JobError(title: "failed", status: 500, detail: $0.detail, code: $0.code)
   }
   try runner.resume()

@@ -24,8 +24,8 @@ import Testing
     full.format.frames = .max
     full.format.duration = 1800.1
     full.waveformState = .ready
-    full.waveformFile = "waveform-2.dat"
-    full.audioFile = "audio.wav"
+    full.waveformKey = ObjectKey(full.id, "waveform-2.dat")
+    full.audioKey = ObjectKey(full.id, "audio.wav")
     full.warnings = [Warning(code: "truncated", detail: "12 \"bytes\" \u{1F622} short\n")]
     full.derivedFrom = Derivation(recording: RecordingID(), job: JobID(), operation: "denoise")
     for recording in [full, sample()] {
@@ -233,7 +233,8 @@ import Testing
   func finishedJob() throws {
     var recording = sample()
     let job = Job(kind: .waveform, recording: recording.id, createdAt: Timestamp(milliseconds: 5), client: "a")
-    (recording.waveformJob, recording.waveformState, recording.waveformFile) = (job.id, .ready, "waveform-1.pyramid")
+    (recording.waveformJob, recording.waveformState) = (job.id, .ready)
+    recording.waveformKey = ObjectKey(recording.id, "waveform-1.pyramid")
     let token = AttemptToken(job: job.id, attempt: 1, nonce: AttemptToken.newNonce())
     let track = LabelTrack(of: recording.id, name: "Lyrics", kind: .labels, language: nil, source: .embedded)
     let ended = try catalog.insert(recording, finished: job, by: token, with: "{}", adding: [(track, [])])

@@ -86,7 +86,7 @@ import Testing
   func strangeFiles() throws {
     let catalog = try Catalog(path: data.store.catalogPath)
     let id = data.recordings[0].id
-    let made = Conversion(recording: id, format: "mp3", file: "converted-1.mp3", bytes: 4, sha256: "")
+    let made = Conversion(recording: id, format: "mp3", key: ObjectKey(id, "converted-1.mp3"), bytes: 4, sha256: "")
     try catalog.keep(made, limit: 99)
     try catalog.close()
     for name in ["audio.wav.map", "converted-1.mp3", "converted-2.mp3", "waveform-old.pyramid", "notes.txt"] {
@@ -104,7 +104,7 @@ import Testing
     let catalog = try Catalog(path: data.store.catalogPath)
     catalog.keepDescriptions(in: data.store) { Issue.record($1, "\($0)") }
     let id = data.recordings[0].id
-    try catalog.update(id) { ($0.media, $0.workingFile, $0.workingBytes) = ("{}", "working-1.wav", 5) }
+    try catalog.update(id) { ($0.media, $0.workingKey, $0.workingBytes) = ("{}", ObjectKey($0.id, "working-1.wav"), 5) }
     try catalog.close()
     let path = data.store.folder(of: id) + "/working-1.wav"
     try write("sound", to: path)

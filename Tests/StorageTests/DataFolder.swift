@@ -28,7 +28,7 @@ struct DataFolder {
       let recording = Recording(
         id: id, name: "talk \(number).wav", bytes: stored.bytes, sha256: stored.sha256,
         format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 44_100, channels: 2, frames: 9),
-        waveformState: .failed, audioFile: stored.name)
+        waveformState: .failed, audioKey: stored.key)
       try catalog.insert(recording)
       recordings.append(recording)
     }

@@ -132,6 +132,6 @@ import Testing
     _ = try catalog.deleteRecording(source.id)
     let job = try catalog.update(running.job.id) { if !$0.state.isFinished { $0.progress = 0.5 } }
     #expect(job?.state == .cancelled && job?.progress == 0)
-    #expect(try catalog.update(running.recording.id) { $0.audioFile = "audio.wav" } == nil)
+    #expect(try catalog.update(running.recording.id) { $0.audioKey = ObjectKey($0.id, "audio.wav") } == nil)
   }
 }

@@ -179,7 +179,7 @@ import Testing
     #expect(try catalog.endLostLeases() == 1)
     let token = try claim(job, catalog)
     let result = try write("waveform", of: token, to: job.recording)
-    _ = try catalog.finish(token, with: "{}") { $0.waveformFile = result }
+    _ = try catalog.finish(token, with: "{}") { $0.waveformKey = ObjectKey($0.id, result) }
     let collection = GarbageCollection(catalog: catalog, store: store)
     #expect(try collection.run() == 0)
     #expect(try names(of: job) == [stray, result].sorted())
@@ -206,12 +206,12 @@ import Testing
     let first = try insertJob(catalog)
     let token = try claim(first, catalog)
     let old = try write("working", of: token, to: first.recording)
-    _ = try catalog.finish(token, with: "{}") { $0.workingFile = old }
+    _ = try catalog.finish(token, with: "{}") { $0.workingKey = ObjectKey($0.id, old) }
     let job = Job(kind: .waveform, recording: first.recording)
     try catalog.insert(job)
     let next = try claim(job, catalog)
     let new = try write("working", of: next, to: first.recording)
-    _ = try catalog.finish(next, with: "{}") { $0.workingFile = new }
+    _ = try catalog.finish(next, with: "{}") { $0.workingKey = ObjectKey($0.id, new) }
     let collection = GarbageCollection(catalog: catalog, store: store)
     #expect(try collection.run() == 0)
     clock.advance(3601)
@@ -230,7 +230,8 @@ import Testing
     let stray = try write("working", of: token, to: job.recording)
     // The folder's description is of the finished recording; the row isn't.
     var finished = try #require(try catalog.recording(job.recording))
-    (finished.audioFile, finished.waveformFile, finished.waveformState) = (audio, waveform, .ready)
+    (finished.audioKey, finished.waveformKey) = (ObjectKey(finished.id, audio), ObjectKey(finished.id, waveform))
+    finished.waveformState = .ready
     try store.describe(finished)
     let started = try node(locked: true)
     #expect(try started.endLostLeases() == 1)

@@ -19,11 +19,11 @@ import Testing
     #expect(file.byteCount == 3)
     let id = RecordingID()
     let stored = try store.adopt(file, as: id, name: "audio.wav")
-    #expect(stored.path == store.folder(of: id) + "/audio.wav")
-    #expect(stored.name == "audio.wav")
+    #expect(stored.key == ObjectKey(id, "audio.wav"))
+    #expect(store.path(of: stored.key) == store.folder(of: id) + "/audio.wav")
     #expect(stored.bytes == 3)
     #expect(stored.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
-    #expect(try read(stored.path) == "abc")
+    #expect(try read(store.path(of: stored.key)) == "abc")
     #expect(try FileSystem.names(in: store.incoming).isEmpty)
   }
 
@@ -59,7 +59,7 @@ import Testing
     let stored = try store.adopt(#require(file), as: id, name: "audio.wav")
     file?.discard()
     file = nil
-    #expect(try FileSystem.length(of: stored.path) == 3)
+    #expect(try FileSystem.length(of: store.path(of: stored.key)) == 3)
   }
 
   @Test("a job's output is adopted with its digest")
@@ -68,10 +68,10 @@ import Testing
     let id = RecordingID()
     try store.makeFolder(of: id)
     try write("abc", to: work + "/out.flac")
-    let stored = try store.adopt(path: work + "/out.flac", as: id, name: "audio.flac")
+    let stored = try store.put(work + "/out.flac", as: ObjectKey(id, "audio.flac"))
     #expect(stored.bytes == 3)
     #expect(stored.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
-    #expect(try read(stored.path) == "abc")
+    #expect(try read(store.path(of: stored.key)) == "abc")
     #expect(try FileSystem.names(in: work).isEmpty)
   }
 
@@ -91,7 +91,7 @@ import Testing
     let id = RecordingID()
     let folder = try store.makeFolder(of: id)
     for name in ["audio.wav", "waveform.pyramid"] { try write("abc", to: folder + "/" + name) }
-    for name in ["audio.wav", "waveform.pyramid", "../" + id.text] { store.remove(name, of: id) }
+    for name in ["audio.wav", "waveform.pyramid", "../" + id.text] { store.delete(ObjectKey(id, name)) }
     #expect(store.hasFile("audio.wav", of: id) && !store.hasFile("waveform.pyramid", of: id))
   }
 
@@ -99,7 +99,7 @@ import Testing
   func adoptionOfNothing() throws {
     let path = folder("none")
     #expect(throws: StorageError.io(operation: "open", path: path, errno: ENOENT)) {
-      try store.adopt(path: path, as: RecordingID(), name: "audio.flac")
+      try store.put(path, as: ObjectKey(RecordingID(), "audio.flac"))
     }
     #expect(try FileSystem.names(in: store.recordings).isEmpty)
   }

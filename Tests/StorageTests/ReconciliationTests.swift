@@ -34,7 +34,7 @@ import Testing
       id: id, name: "talk “1”.wav", bytes: stored.bytes, sha256: stored.sha256,
       format: SoundShape(
         container: "wav", codec: "pcm_s16", sampleRate: 44_100, channels: 2, frames: 9, duration: 1),
-      waveformState: .ready, waveformFile: nil, audioFile: stored.name)
+      waveformState: .ready, audioKey: stored.key)
   }
 
   /// Performs an upload up to the moment before the row is inserted.
@@ -129,11 +129,11 @@ import Testing
   func adoption() throws {
     var recording = try upload("sound")
     let pyramid = try receive("pyramid", id: RecordingID())
-    try FileSystem.rename(pyramid.path, to: store.folder(of: recording.id) + "/waveform-1.pyramid")
+    try FileSystem.rename(store.path(of: pyramid.key), to: store.folder(of: recording.id) + "/waveform-1.pyramid")
     recording = try #require(
       try catalog.update(recording.id) {
         $0.name = "renamed.wav"
-        $0.waveformFile = "waveform-1.pyramid"
+        $0.waveformKey = ObjectKey($0.id, "waveform-1.pyramid")
         $0.warnings = [Warning(code: "truncated", detail: "short")]
         $0.noiseRegions = [NoiseRegion(start: 0.1, end: 0.6, level: -52.1, score: 0.9)]
         $0.derivedFrom = Derivation(recording: RecordingID(), job: JobID(), operation: "denoise")
@@ -150,7 +150,11 @@ import Testing
   func adoptionWithoutWaveform(job state: JobState) throws {
     let recording = try upload("sound")
     try catalog.update(recording.id) {
-      if state == .running { $0.waveformState = .building } else { $0.waveformFile = "waveform-1.pyramid" }
+      if state == .running {
+        $0.waveformState = .building
+      } else {
+        $0.waveformKey = ObjectKey($0.id, "waveform-1.pyramid")
+      }
     }
     let older = try olderCatalog()
     #expect(start(with: older).adopted == 1)
@@ -264,7 +268,7 @@ import Testing
     let older = try olderCatalog()
     try older.insert(source)
     var waiting = finished
-    (waiting.audioFile, waiting.bytes, waiting.sha256, waiting.waveformState) = (nil, nil, nil, .building)
+    (waiting.audioKey, waiting.bytes, waiting.sha256, waiting.waveformState) = (nil, nil, nil, .building)
     let job = Job(kind: .denoise, recording: source.id, output: finished.id)
     waiting.waveformJob = job.id
     try older.insert(waiting, jobs: [job])
@@ -361,7 +365,8 @@ import Testing
       row.state = state
       try catalog.insert(row)
     }
-    let row = Conversion(recording: id, format: "mp3", file: "converted-\(kept)\(attempt).mp3", bytes: 3, sha256: "")
+    let key = ObjectKey(id, "converted-\(kept)\(attempt).mp3")
+    let row = Conversion(recording: id, format: "mp3", key: key, bytes: 3, sha256: "")
     try catalog.keep(row, limit: 9)
     try write("notes", to: store.folder(of: id) + "/converted-by-hand.mp3")
     #expect(try tend(verified: false).removed == 0)
@@ -369,6 +374,31 @@ import Testing
     #expect(
       try files(of: id).filter { $0.hasPrefix("converted-") }
         == [kept, running].map { "converted-\($0)\(attempt).mp3" }.sorted() + ["converted-by-hand.mp3"])
+  }
+
+  @Test("a description has the names of files, as every version has written and read it")
+  func names() throws {
+    let text = """
+      {"recording":{"audio_file":"audio.wav","bytes":3,"created_at":0,"format":{"channels":1,"codec":"pcm_s16",\
+      "container":"wav","sample_rate":8000},"id":"01a215cf-db7b-74a1-a21c-8ccffb19512d","media":"{}","name":"a",\
+      "sha256":"\(String(repeating: "0f", count: 32))","warnings":[],"waveform_file":"waveform-1.pyramid",\
+      "waveform_state":"ready","working_bytes":4,"working_file":"working-1.wav"},\
+      "sha256":"DIGEST","version":1}
+
+      """
+    let id = try #require(RecordingID("01a215cf-db7b-74a1-a21c-8ccffb19512d"))
+    let recording = Recording(
+      id: id, name: "a", createdAt: Timestamp(milliseconds: 0), bytes: 3, sha256: String(repeating: "0f", count: 32),
+      format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 8000, channels: 1), waveformState: .ready,
+      waveformKey: ObjectKey(id, "waveform-1.pyramid"), audioKey: ObjectKey(id, "audio.wav"), media: "{}",
+      workingKey: ObjectKey(id, "working-1.wav"), workingBytes: 4)
+    let written = String(decoding: RecordingDescription(recording).json(), as: UTF8.self)
+    let member = text.dropFirst(#"{"recording":"#.utf8.count).prefix { $0 != "\n" }.components(
+      separatedBy: #","sha256":"DIG"#)[0]
+    var hash = SHA256()
+    hash.update(Array(member.utf8).span)
+    #expect(written == text.replacing("DIGEST", with: hash.hexDigest()))
+    #expect(RecordingDescription(json: Array(written.utf8))?.recording == recording)
   }
 
   @Test("a description with any change is invalid")
@@ -380,7 +410,8 @@ import Testing
   }
 
   @Test(
-    "a row names only its own kinds of file", arguments: ["working_file = 'audio.wav'", "waveform_file = 'audio.wav'"])
+    "a row names only its own kinds of file",
+    arguments: ["working_key = 'recordings/' || id || '/audio.wav'", "waveform_key = audio_key"])
   func names(change: String) throws {
     let id = try upload("sound").id
     try DatabaseQueue(path: store.catalogPath).write { db in
@@ -388,6 +419,6 @@ import Testing
     }
     #expect(throws: StorageError.self) { try catalog.recording(id) }
     #expect(start().healed == 1)
-    #expect(try catalog.recording(id)?.workingFile == nil && catalog.recording(id)?.waveformFile == nil)
+    #expect(try catalog.recording(id)?.workingKey == nil && catalog.recording(id)?.waveformKey == nil)
   }
 }

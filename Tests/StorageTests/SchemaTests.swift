@@ -42,14 +42,14 @@ import Testing
   @Test("facts about a file with a working copy are read back; only the copy is its sound")
   func workingCopy() throws {
     var recording = sample()
-    #expect(recording.soundFile == recording.audioFile)
+    #expect(recording.soundKey == recording.audioKey)
     recording.media = #"{"codec":"aac"}"#
-    #expect(recording.soundFile == nil)
-    recording.workingFile = "working.wav"
+    #expect(recording.soundKey == nil)
+    recording.workingKey = ObjectKey(recording.id, "working.wav")
     recording.workingBytes = 1 << 40
     try Catalog(path: path).insert(recording)
     let found = try #require(try Catalog(path: path).recording(recording.id))
-    #expect(found == recording && found.soundFile == "working.wav")
+    #expect(found == recording && found.soundKey == ObjectKey(recording.id, "working.wav"))
   }
 
   @Test("a catalog of the first release is read")
@@ -61,8 +61,41 @@ import Testing
     #expect(recording.format.frames == 79_380_000)
     #expect(recording.warnings == [Warning(code: "truncated", detail: "short")])
     #expect(recording.createdAt.rfc3339 == "2026-11-21T04:05:06.789Z")
-    #expect(recording.noiseRegions == nil && recording.media == nil && recording.workingFile == nil)
+    #expect(recording.noiseRegions == nil && recording.media == nil && recording.workingKey == nil)
+    #expect(recording.audioKey == ObjectKey(recording.id, "audio.wav") && recording.waveformKey == nil)
     #expect(try catalog.unfinishedJobs().map(\.id.text) == ["0199c0de-0000-7001-8000-000000000001"])
+  }
+
+  @Test("rows that name files get their keys, which are then all that counts")
+  func keys() throws {
+    let id = RecordingID()
+    var kept = sample()
+    kept = Recording(
+      id: id, name: kept.name, format: kept.format, waveformKey: ObjectKey(id, "waveform-1.pyramid"),
+      audioKey: ObjectKey(id, "audio.wav"), media: "{}", workingKey: ObjectKey(id, "working-1.wav"))
+    let conversion = Conversion(
+      recording: id, format: "mp3", key: ObjectKey(id, "converted-1.mp3"), bytes: 3, sha256: "")
+    let catalog = try Catalog(path: path)
+    try catalog.insert(kept)
+    try catalog.keep(conversion, limit: 9)
+    try catalog.close()
+    // As the version before left it.
+    try DatabaseQueue(path: path).write { db in
+      try db.execute(sql: "DELETE FROM grdb_migrations WHERE identifier = '22 keys of files'")
+      for column in Schema.keyColumns.keys { try db.execute(sql: "ALTER TABLE recordings DROP COLUMN \(column)") }
+      try db.execute(sql: "ALTER TABLE conversions DROP COLUMN key")
+    }
+    let opened = try Catalog(path: path)
+    #expect(try opened.recording(id) == kept)
+    #expect(try opened.conversion(of: id, to: "mp3")?.key == conversion.key)
+    try opened.pool.write {
+      try $0.execute(
+        sql:
+          "UPDATE recordings SET audio_file = 'a', waveform_file = 'b', working_file = 'c'; UPDATE conversions SET file = 'd'"
+      )
+    }
+    #expect(try opened.recording(id) == kept)
+    #expect(try opened.conversion(of: id, to: "mp3")?.key == conversion.key)
   }
 
   @Test("a catalog of a newer version is refused and left alone")

@@ -66,10 +66,10 @@ import Testing
     let recording = RecordingID()
     let stored = try store.adopt(part, as: recording, name: "audio.wav")
     #expect(stored.bytes == 3 && stored.sha256 == digest("abc"))
-    #expect(try read(stored.path) == "abc" && read(part.path) == "abc")
+    #expect(try read(store.path(of: stored.key)) == "abc" && read(part.path) == "abc")
     store.removePart(of: id)
     #expect(try store.openPart(of: id) == nil)
-    #expect(try read(stored.path) == "abc")
+    #expect(try read(store.path(of: stored.key)) == "abc")
   }
 
   @Test("a failed adoption leaves only the part")

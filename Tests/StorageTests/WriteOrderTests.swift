@@ -41,7 +41,7 @@ struct WriteOrderTests {
     let source = try store.makeWorkFolder(of: JobID()) + "/out.flac"
     try write("abc", to: source)
     let done = try operations {
-      _ = try store.adopt(path: source, as: id, name: "audio.flac", makesFolder: makesFolder)
+      _ = try store.put(source, as: ObjectKey(id, "audio.flac"), makesFolder: makesFolder)
     }
     #expect(
       done == (makesFolder ? [.sync(store.recordings)] : []) + [
@@ -103,7 +103,7 @@ struct WriteOrderTests {
     var recording = sample()
     recording = Recording(
       id: id, name: recording.name, bytes: 3, sha256: String(repeating: "0f", count: 32), format: recording.format,
-      audioFile: "audio.wav")
+      audioKey: ObjectKey(id, "audio.wav"))
     let place = store.folder(of: id)
     #expect(
       try operations { try store.describe(recording) } == [

@@ -12,7 +12,12 @@ final class Context: Sendable {
   let accounts: TenantAccounts
   /// Private, so that no handler reads or changes rows except through the catalog of its caller.
   private let wholeCatalog: Catalog
+  /// For upkeep; handlers use its parts.
   let store: MediaStore
+  let blobs: any Blobs
+  let scratch: any Scratch
+  let spool: any UploadSpool
+  let growingWaveforms: any GrowingWaveforms
   let runner: JobRunner
   let probes: ProbeLane
   let previews: WorkerLane
@@ -46,6 +51,7 @@ final class Context: Sendable {
     accounts = TenantAccounts(access, defaults: configuration.tenantLimits)
     wholeCatalog = catalog
     self.store = store
+    (blobs, scratch, spool, growingWaveforms) = (store, store, store, store)
     erasure = Erasure(catalog, log)
     questions = UploadQuestions(configuration, log: log)
     self.work = work
@@ -57,7 +63,9 @@ final class Context: Sendable {
     jobMeter = MeteredJobLog(log)
     var jobSettings = configuration.jobSettings
     jobSettings.clientLimits = accounts.clientLimits
-    runner = JobRunner(jobSettings, catalog: catalog, store: store, work: work, log: jobMeter) { JobError($0) }
+    runner = JobRunner(jobSettings, catalog: catalog, blobs: blobs, scratch: scratch, work: work, log: jobMeter) {
+      JobError($0)
+    }
     probes = ProbeLane(configuration, work: work)
     previews = WorkerLane(
       configuration, label: "previews",
@@ -69,11 +77,11 @@ final class Context: Sendable {
     webhooks = WebhookSender(configuration.webhooks, catalog: catalog, log: log) { [base = configuration.basePath] in
       try JSONDocument.encoded(JobDocument($0, live: nil, base: base))
     }
-    files = MissingFiles(catalog: catalog, store: store)
+    files = MissingFiles(catalog: catalog, blobs: blobs)
     let counter = access.hasKeys ? JobSecondsCounter(accounts, catalog, work, log) : nil
     waveforms = WaveformTable(
-      catalog: catalog, store: store, live: runner.live, work: work,
-      repairs: WaveformRepairs(catalog: catalog, store: store, runner: runner, log: log))
+      catalog: catalog, blobs: blobs, growingWaveforms: growingWaveforms, live: runner.live, work: work,
+      repairs: WaveformRepairs(catalog: catalog, blobs: blobs, runner: runner, log: log))
     runner.live.whenRemoved { [webhooks, weak waveforms, counter] id, job in
       webhooks.jobEnded(id)
       counter?.count()
@@ -92,11 +100,12 @@ final class Context: Sendable {
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work, base: configuration.basePath)
     metrics = Metrics(webhooks)
     readiness = Readiness { Readiness.Finding(configuration, catalog: catalog, store: store) }
-    admission = UploadAdmission(configuration: configuration, store: store, runner: runner, probes: probes, work: work)
+    admission = UploadAdmission(
+      configuration: configuration, scratch: scratch, runner: runner, probes: probes, work: work)
     uploads = UploadSessionTable(
       .init(
-        configuration: configuration, catalog: catalog, store: store, admission: admission, metrics: metrics,
-        accounts: accounts),
+        configuration: configuration, catalog: catalog, blobs: blobs, spool: spool, admission: admission,
+        metrics: metrics, accounts: accounts),
       work: work, log: log)
     idempotency = IdempotencyKeys(work: work)
   }
@@ -146,12 +155,17 @@ final class Context: Sendable {
     return recording
   }
 
-  /// Returns the path of a recording's own file. Throws if it isn't finished, missing, or changed.
-  func audioPath(of recording: Recording) async throws -> String {
-    guard let name = recording.audioFile else { throw ServiceError.notReady(recording.id) }
-    try await checkAudio(of: recording)
-    return store.folder(of: recording.id) + "/" + name
+  /// Returns the file to read a recording's sound from. Throws like `checkSound`.
+  func soundFile(of recording: Recording) async throws -> LocalFile {
+    try await sound(of: recording) { [blobs] (key) throws(StorageError) in try blobs.localFile(key) }
   }
+
+  /// Throws if the file to read a recording's sound from isn't finished, missing, or changed; a missing or changed
+  /// working copy is made again.
+  func checkSound(of recording: Recording) async throws { try await sound(of: recording) { _ in } }
+
+  /// Throws if a recording's own file isn't finished, missing, or changed.
+  func checkFinished(_ recording: Recording) async throws { try await audio(of: recording) { _ in } }
 
   /// Throws if a recording's own file is missing or has another length, which also adds a warning to the recording.
   func checkAudio(of recording: Recording) async throws {
@@ -159,22 +173,32 @@ final class Context: Sendable {
     if let fault { throw fault.error(recording.id) }
   }
 
-  /// Returns the path of the file to read a recording's sound from. Throws if it isn't finished, missing, or changed; a
-  /// missing or changed working copy is made again.
-  func soundPath(of recording: Recording) async throws -> String {
-    guard recording.media != nil else { return try await audioPath(of: recording) }
-    guard let name = recording.workingFile else {
-      try await checkAudio(of: recording)
-      throw ServiceError.notReady(recording.id)
+  /// Returns what `use` makes of the key of a recording's own file.
+  private func audio<R: Sendable>(
+    of recording: Recording, _ use: @escaping @Sendable (ObjectKey) throws(StorageError) -> R
+  ) async throws -> R {
+    guard let key = recording.audioKey else { throw ServiceError.notReady(recording.id) }
+    return try await work.run { [files] in
+      if let fault = try files.settle(recording) { throw fault.error(recording.id) }
+      return try use(key)
     }
-    if await work.run({ [files] in files.hasLostWorkingCopy(recording) }) {
-      try await work.run { [waveforms] () throws(StorageError) in
-        try waveforms.giveUp(recording.id, .workingCopy(file: name))
+  }
+
+  /// Returns what `use` makes of the key of the file to read a recording's sound from.
+  private func sound<R: Sendable>(
+    of recording: Recording, _ use: @escaping @Sendable (ObjectKey) throws(StorageError) -> R
+  ) async throws -> R {
+    guard recording.media != nil else { return try await audio(of: recording, use) }
+    if let key = recording.workingKey {
+      let used = try await work.run { [files, waveforms] () throws(StorageError) -> R? in
+        if !files.hasLostWorkingCopy(recording) { return try use(key) }
+        try waveforms.giveUp(recording.id, .workingCopy(key))
+        return nil
       }
-      try await checkAudio(of: recording)
-      throw ServiceError.notReady(recording.id)
+      if let used { return used }
     }
-    return store.folder(of: recording.id) + "/" + name
+    try await checkAudio(of: recording)
+    throw ServiceError.notReady(recording.id)
   }
 
   /// Returns the caller's job with the ID in a path. Throws if there is none.

@@ -58,29 +58,29 @@ struct AudioFiles: Sendable {
       body: .empty, contentType: target.mediaType, etag: tag, cacheControl: "private, max-age=31536000, immutable",
       fields: fields, acceptsRanges: format == .wav)
     if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
-    let path = try await context.soundPath(of: recording)
+    let local = try await context.soundFile(of: recording)
     let client = caller.client
     let room = try context.parts.reserve(for: client)
     if format == .wav {
-      let sound = try await open(path, part, of: recording, room, client)
+      let sound = try await open(local, part, of: recording, room, client)
       representation.body = sound.body(0..<sound.length)
       representation.part = { sound.body($0) }
     } else if request.method == .head {
       representation.body = .stream(length: nil) { nil }
     } else {
       representation.body = try await EncodedPart(
-        part, of: recording, at: path, as: format, room: room, for: client, context
+        part, of: recording, in: local, as: format, room: room, for: client, context
       ).body()
     }
     return HTTPResponse(representation, for: request)
   }
 
   private func open(
-    _ path: String, _ part: FramePart, of recording: Recording, _ room: TallyPlace, _ client: Client
+    _ local: LocalFile, _ part: FramePart, of recording: Recording, _ room: TallyPlace, _ client: Client
   ) async throws -> WavePart {
     try await context.drawings.run(for: client) { [drawings = context.drawings] in
       do throws(AudioIOError) {
-        return try WavePart(path: path, part, room: room, drawings: drawings, client: client)
+        return try WavePart(of: local, part, room: room, drawings: drawings, client: client)
       } catch {
         switch error {
         case .unwritable: throw error
@@ -111,10 +111,10 @@ struct AudioFiles: Sendable {
   private func answer(
     _ request: HTTPRequest, _ recording: Recording, _ isDownload: Bool, contentType: String
   ) async throws -> HTTPResponse {
-    guard let name = recording.audioFile, let sha256 = recording.sha256 else {
+    guard let key = recording.audioKey, let sha256 = recording.sha256 else {
       throw ServiceError.notReady(recording.id)
     }
-    let content = try await content(of: recording, name)
+    let content = try await content(of: recording, key)
     var fields: HTTPFields = [:]
     if isDownload {
       let fileName = RecordingName.file(recording.name, extension: recording.fileExtension ?? "wav")
@@ -128,13 +128,15 @@ struct AudioFiles: Sendable {
       for: request)
   }
 
-  private func content(of recording: Recording, _ name: String) async throws -> FileContent {
-    let path = context.store.folder(of: recording.id) + "/" + name
+  private func content(of recording: Recording, _ key: ObjectKey) async throws -> FileContent {
+    let blobs = context.blobs
     do {
-      let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: path) }
+      let content = try await context.work.run { try blobs.localFile(key).withPath(FileContent.init(path:)) }
       if content.length == recording.bytes { return content }
-    } catch FileContentError.io(_, _, let number) where ![ENOENT, ENOTDIR, ELOOP, EIO].contains(number) {
+    } catch FileContentError.io(_, let path, let number) where ![ENOENT, ENOTDIR, ELOOP, EIO].contains(number) {
       throw FileContentError.io(operation: "open", path: path, errno: number)
+    } catch let error as StorageError {
+      throw error
     } catch {
       // `checkAudio` below finds the cause.
     }

@@ -86,15 +86,19 @@ final class WavePart: @unchecked Sendable {
   private let room: TallyPlace
   private let drawings: DrawingLane
   private let client: Client
+  /// The recording's file, which the stream may open again.
+  private let local: LocalFile
   /// The length of the WAV file, in bytes.
   let length: Int64
 
-  /// Opens the file at `path`. Blocks.
-  init(path: String, _ part: FramePart, room: TallyPlace, drawings: DrawingLane, client: Client) throws(AudioIOError) {
-    let map = try SampleWindow(recordingAt: path).soundMap()
-    stream = try WaveStream(path: path, map: map, frames: part.frames)
+  /// Opens a recording's file. Blocks.
+  init(of local: LocalFile, _ part: FramePart, room: TallyPlace, drawings: DrawingLane, client: Client)
+    throws(AudioIOError)
+  {
+    let map = try SampleWindow(recordingAt: local.path).soundMap()
+    stream = try WaveStream(path: local.path, map: map, frames: part.frames)
     length = stream.header.fileBytes
-    (self.room, self.drawings, self.client) = (room, drawings, client)
+    (self.local, self.room, self.drawings, self.client) = (local, room, drawings, client)
   }
 
   /// Returns the bytes in `range` as the content of a response.

@@ -45,7 +45,7 @@ extension Context {
   func readWhole(
     _ recording: Recording, until deadline: ContinuousClock.Instant, _ caller: Caller
   ) async throws -> Recording {
-    guard recording.audioFile != nil else { throw ServiceError.notReady(recording.id) }
+    guard recording.audioKey != nil else { throw ServiceError.notReady(recording.id) }
     var read = recording
     if read.waveformState != .ready, read.waveformState != .failed, let job = read.waveformJob {
       let ended = try await wait(for: job, until: deadline, caller)

@@ -40,7 +40,7 @@ struct Conversions: Sendable {
     let deadline = context.waitDeadline
     let recording = try await decoded(recording, by: deadline, caller)
     // Only now: a kept conversion is served even if the source is gone.
-    _ = try await context.soundPath(of: recording)
+    try await context.checkSound(of: recording)
     let parameters = RowJSON.text(ConvertJob.Parameters(format: format.outputFormat))
     let job = try await context.beginShared(
       Job(kind: .convert, recording: recording.id, parameters: parameters), of: recording,
@@ -62,7 +62,7 @@ struct Conversions: Sendable {
   private func decoded(
     _ recording: Recording, by deadline: ContinuousClock.Instant, _ caller: Caller
   ) async throws -> Recording {
-    guard recording.media != nil, recording.workingFile == nil, recording.bytes != nil,
+    guard recording.media != nil, recording.workingKey == nil, recording.bytes != nil,
       recording.waveformState != .failed, let reading = recording.waveformJob,
       let job = try await context.wait(for: reading, until: deadline, caller)
     else { return recording }
@@ -90,14 +90,14 @@ struct Conversions: Sendable {
   private func kept(
     _ id: RecordingID, _ format: Format, _ target: AudioFormat, _ caller: Caller
   ) async throws -> File? {
-    let (catalog, store) = (caller.catalog, context.store)
+    let (catalog, blobs) = (caller.catalog, context.blobs)
     return try await context.work.run {
       guard let conversion = try catalog.conversion(of: id, to: format.rawValue) else { return nil }
-      guard let content = try? FileContent(path: store.folder(of: id) + "/" + conversion.file),
+      guard let content = try? blobs.localFile(conversion.key).withPath(FileContent.init(path:)),
         content.length == conversion.bytes
       else {
         // The file was lost or truncated, so it's made again.
-        let look = store.look(at: conversion.file, of: id)
+        let look = blobs.look(at: conversion.key)
         if look != .unknown, look != .present(bytes: conversion.bytes) { try catalog.forget(conversion) }
         return nil
       }

@@ -24,15 +24,15 @@ struct DenoisePreviews: Sendable {
     _ = try members.recordingName()
     _ = try members.callbackURL(context.configuration.webhooks)
     let client = caller.client
-    let path = try await context.soundPath(of: source)
+    let sound = try await context.soundFile(of: source)
     try DenoiseRequests.check(asked.noise, fits: source.format)
     let profile = try await context.noiseProfile(of: asked.noise, caller)
     try window.check(startsIn: source.format, parameter: "window.start")
 
-    let (store, id) = (context.store, JobID())
-    let folder = try await context.work.run { () throws(StorageError) in try store.makeWorkFolder(of: id) }
+    let (scratch, id) = (context.scratch, JobID())
+    let folder = try await context.work.run { () throws(StorageError) in try scratch.makeWorkFolder(of: id) }
     // The response's file stays open, and thus readable, after its folder is removed.
-    defer { context.work.start { store.removeWorkFolder(of: id) } }
+    defer { context.work.start { scratch.removeWorkFolder(of: id) } }
     let output = folder + "/preview.wav"
     var wanted = asked.resolved(for: source)
     wanted.format = .wav
@@ -42,10 +42,10 @@ struct DenoisePreviews: Sendable {
     var work = DenoiseWork(wanted, output: output, window: window)
     if let profile {
       let path = folder + "/profile.json"
-      try await context.work.run { () throws(StorageError) in try store.write(profile.spectrum, toWorkFile: path) }
+      try await context.work.run { () throws(StorageError) in try scratch.write(profile.spectrum, toWorkFile: path) }
       work.profilePath = path
     }
-    _ = try await context.waitedReport(of: .denoise(work), on: path, in: folder, source, for: client)
+    _ = try await context.waitedReport(of: .denoise(work), on: sound, in: folder, source, for: client)
     let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: output) }
     var response = HTTPResponse(
       .ok, fields: ["Content-Type": "audio/wav", "Cache-Control": "no-store"], body: .file(content))

@@ -68,7 +68,7 @@ struct DerivedRecordings: Sendable {
     let nameAsked = try members.recordingName()
     let callback = try members.callbackURL(context.configuration.webhooks)
     let planned = try await plan(members, source)
-    _ = try await context.audioPath(of: source)
+    try await context.checkFinished(source)
     let bytes = Int64((Double(source.bytes ?? 0) * planned.share).rounded(.up))
     try await context.checkUsage(of: caller, adding: bytes)
     try await checkRoom(for: source, extra: planned.extraBytes)
@@ -97,8 +97,8 @@ struct DerivedRecordings: Sendable {
 
   /// Assumes that the result is about as large as its source.
   private func checkRoom(for source: Recording, extra: Int64) async throws {
-    let store = context.store
-    let free = try await context.work.run { () throws(StorageError) in try store.freeBytes() }
+    let scratch = context.scratch
+    let free = try await context.work.run { () throws(StorageError) in try scratch.freeBytes() }
     guard (source.bytes ?? 0) + extra <= free - context.configuration.reservedDiskBytes else {
       throw ServiceError.diskFull
     }

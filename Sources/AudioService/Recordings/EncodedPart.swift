@@ -21,28 +21,29 @@ final class EncodedPart: Sendable {
   /// A value for each of the child's reports; ends with the child.
   private let steps: AsyncStream<Void>
 
-  /// Starts the child that encodes a part of `source`, whose sound is in the file at `path`.
+  /// Starts the child that encodes a part of `source`, whose sound is in the file `local`, and holds it until the
+  /// child has ended.
   init(
-    _ part: FramePart, of source: Recording, at path: String, as format: Conversions.Format, room: TallyPlace,
+    _ part: FramePart, of source: Recording, in local: LocalFile, as format: Conversions.Format, room: TallyPlace,
     for client: Client, _ context: Context
   ) async throws {
     guard let sound = source.audioFormat else { throw ServiceError.notReady(source.id) }
-    let (store, id, reserved) = (context.store, JobID(), context.configuration.reservedDiskBytes)
+    let (scratch, id, reserved) = (context.scratch, JobID(), context.configuration.reservedDiskBytes)
     let made = try await context.work.run { () throws(StorageError) in
-      guard try store.freeBytes() > reserved else { throw StorageError.diskFull }
-      return try store.makeWorkFolder(of: id)
+      guard try scratch.freeBytes() > reserved else { throw StorageError.diskFull }
+      return try scratch.makeWorkFolder(of: id)
     }
     let needsFFmpeg = (try? ConvertRecording.needsFFmpeg(sound, format.outputFormat)) != nil
     let work = ConvertWork(
       output: made + "/part", format: format.outputFormat, resampled: needsFFmpeg ? sound : nil, frames: part.frames)
     let settings = context.configuration.workerSettings
     let request = WorkerRequest(
-      .convert(work), on: path, in: made, fence: .job(on: source, settings), settings)
+      .convert(work), on: local.path, in: made, fence: .job(on: source, settings), settings)
     // A release build encodes a hundred times faster than the sound lasts.
     let seconds = 60 + Double(part.frames.count) / Double(sound.sampleRate)
     let (steps, report) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     child = Task { [lane = context.parts.lane] in
-      defer { report.finish() }
+      defer { withExtendedLifetime(local) { report.finish() } }
       return try await lane.run(
         request, for: client, timeoutSeconds: seconds, endsWithCaller: true, onReport: { _ in report.yield() }
       ).success()
@@ -56,7 +57,7 @@ final class EncodedPart: Sendable {
     // Not before the child has ended, because it would write the file again.
     Task { [child, context, folder] in
       _ = await child.result
-      context.work.start { context.store.removeWorkFolder(of: folder) }
+      context.work.start { context.scratch.removeWorkFolder(of: folder) }
     }
   }
 

@@ -12,7 +12,7 @@ struct LoudnessRequests: Sendable {
   {
     try QueryParameters.checkNone(request)
     let recording = try await context.recording(parameters, caller)
-    guard recording.audioFile != nil, let sha256 = recording.sha256 else { throw ServiceError.notReady(recording.id) }
+    guard recording.audioKey != nil, let sha256 = recording.sha256 else { throw ServiceError.notReady(recording.id) }
     let loudness =
       if let known = try await known(recording.id, caller) { known } else { try await measured(recording, caller) }
     return HTTPResponse(

@@ -29,11 +29,9 @@ extension MissingFiles {
   }
 
   private func loss(of recording: Recording) -> WaveformLoss? {
-    if let name = recording.workingFile, hasLostWorkingCopy(recording) { return .workingCopy(file: name) }
-    if recording.waveformState == .ready, let name = recording.waveformFile,
-      store.look(at: name, of: recording.id) == .absent
-    {
-      return .waveform(file: name, nil)
+    if let key = recording.workingKey, hasLostWorkingCopy(recording) { return .workingCopy(key) }
+    if recording.waveformState == .ready, let key = recording.waveformKey, blobs.look(at: key) == .absent {
+      return .waveform(key, nil)
     }
     return nil
   }

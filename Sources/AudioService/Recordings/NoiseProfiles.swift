@@ -169,18 +169,18 @@ struct NoiseProfiles: Sendable {
     guard let id = RecordingID(text), let source = try await recording(id, caller) else {
       throw RequestError.noSuchNoisyRecording(text)
     }
-    let path = try await context.soundPath(of: source)
+    let sound = try await context.soundFile(of: source)
     try DenoiseRequests.check(noise, fits: source.format)
-    let (store, job) = (context.store, JobID())
-    let folder = try await context.work.run { () throws(StorageError) in try store.makeWorkFolder(of: job) }
-    defer { context.work.start { store.removeWorkFolder(of: job) } }
+    let (scratch, job) = (context.scratch, JobID())
+    let folder = try await context.work.run { () throws(StorageError) in try scratch.makeWorkFolder(of: job) }
+    defer { context.work.start { scratch.removeWorkFolder(of: job) } }
     let output = folder + "/profile.json"
     let asked = DenoiseParameters(noise: noise).resolved(for: source)
     let work = NoiseProfileWork(asked.noise, name: nil, output: output)
-    _ = try await context.waitedReport(of: .noiseProfile(work), on: path, in: folder, source, for: caller.client)
+    _ = try await context.waitedReport(of: .noiseProfile(work), on: sound, in: folder, source, for: caller.client)
     return try await context.work.run {
       // Without the file that the worker reported, there is nothing to parse, which fails like a damaged one.
-      let bytes = try store.contents(ofWorkFile: output, limit: Int64(NoiseProfileFile.byteLimit)) ?? []
+      let bytes = try scratch.contents(ofWorkFile: output, limit: Int64(NoiseProfileFile.byteLimit)) ?? []
       return try KeptProfile(try NoiseProfileFile(bytes), name: name ?? Self.defaultName, of: source.id)
     }
   }

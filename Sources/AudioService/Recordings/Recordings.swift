@@ -67,9 +67,9 @@ struct Recordings: Sendable {
   {
     try QueryParameters.checkNone(request)
     let recording = try await context.recording(parameters, caller)
-    let (context, store) = (context, context.store)
+    let (context, blobs) = (context, context.blobs)
     let cancelled = try await context.work.run { () throws(StorageError) in
-      try store.checkRemoving()
+      try blobs.checkRemoving()
       return try caller.catalog.deleteRecording(recording.id) { request.permitsChange(of: context.document($0)) }
     }
     guard let cancelled else { throw ServiceError.noSuchRecording(recording.id.text) }
@@ -77,7 +77,7 @@ struct Recordings: Sendable {
     for output in cancelled.compactMap(\.output) { context.waveforms.close(output) }
     context.runner.cancel(cancelled)
     await context.work.run {
-      do throws(StorageError) { try store.remove(recording.id) } catch {
+      do throws(StorageError) { try blobs.remove(recording.id) } catch {
         // No row owns the files any more: the recording is gone, and the next start removes what is left of it.
         context.log.failure(
           "a recording's files could not be removed", ["recording": recording.id.text, "error": logText(error)])
@@ -103,7 +103,7 @@ struct Recordings: Sendable {
     let queued = try await context.work.run { () throws(StorageError) in
       // Of several simultaneous requests, only one rebuilds it.
       try catalog.update(recording.id, if: { $0.waveformState == .failed }, inserting: job) { source in
-        (source.waveformState, source.waveformJob, source.waveformFile) = (.queued, job.id, nil)
+        (source.waveformState, source.waveformJob, source.waveformKey) = (.queued, job.id, nil)
       }
     }
     guard queued != nil else {

@@ -21,11 +21,11 @@ struct Spectra: Sendable {
     guard let end, end > start, end - start <= Self.stretchLimit else {
       throw query.invalid("end", end, .afterStart(limit: Self.stretchLimit))
     }
-    let path = try await context.soundPath(of: source)
+    let sound = try await context.soundFile(of: source)
     try TimeWindow(start: start, end: end).check(startsIn: source.format, parameter: "start")
     let last = min(end, source.format.duration ?? end)
     let report = try await context.waitedReport(
-      of: .spectrum(TimeWindow(start: start, end: last)), on: path, source, for: caller.client)
+      of: .spectrum(TimeWindow(start: start, end: last)), on: sound, source, for: caller.client)
     guard case .measured(let spectrum) = report else {
       throw ServiceError.workerUnavailable(reason: "no spectrum came")
     }
@@ -40,11 +40,12 @@ struct Spectra: Sendable {
 extension Context {
   /// Returns the report of a child that works on a recording while the request waits, for a minute at most.
   func waitedReport(
-    of work: WorkerRequest.Work, on path: String, in folder: String? = nil, _ source: Recording, for client: Client
+    of work: WorkerRequest.Work, on sound: LocalFile, in folder: String? = nil, _ source: Recording, for client: Client
   ) async throws -> WorkerReport? {
+    defer { withExtendedLifetime(sound) {} }
     let fence = WorkerFence.preview(of: source, configuration.workerSettings)
     return try await previews.report(
-      of: WorkerRequest(work, on: path, in: folder, fence: fence, configuration.workerSettings), for: client,
+      of: WorkerRequest(work, on: sound.path, in: folder, fence: fence, configuration.workerSettings), for: client,
       timeoutSeconds: 60)
   }
 }

@@ -3,6 +3,7 @@ import CLinux
 import Glibc
 import Processing
 import Storage
+import Synchronization
 import Waveform
 
 /// A recording's waveform, as far as it has been built.
@@ -10,8 +11,8 @@ struct OpenWaveform: Sendable {
   let recording: RecordingID
   let tenant: Tenant
   let extent: WaveformExtent
-  /// The finished pyramid's name in the recording's folder; nil while it grows.
-  var file: String?
+  /// The finished pyramid's key; nil while it grows.
+  var key: ObjectKey?
   /// nil until there is a point.
   var pyramid: PyramidFile?
   /// The samples, for scales finer than the pyramid's; nil while the audio is still being made.
@@ -65,15 +66,14 @@ struct OpenWaveform: Sendable {
       return try body(pyramid)
     } catch {
       guard error.isDamage else { throw error }
-      throw SpoiledWaveform(waveform: self, loss: file.map { .waveform(file: $0, error) })
+      throw SpoiledWaveform(waveform: self, loss: key.map { .waveform($0, error) })
     }
   }
 }
 
 /// The file that a recording's samples are read from, which may have been lost or truncated since.
 struct RecordedSound: Sendable {
-  private let recording: RecordingID
-  private let name: String
+  private let key: ObjectKey
   /// nil if unknown.
   private let bytes: Int64?
   private let isWorkingCopy: Bool
@@ -82,15 +82,14 @@ struct RecordedSound: Sendable {
   fileprivate let samplesReadAtOnce: Int
   /// The maximum number of samples read at once from a file system that doesn't say what is in memory.
   fileprivate static let samplesReadUnseen = 1 << 17
-  private let samples: SampleWindow
-  private let store: MediaStore
+  private let samples = LazySamples()
+  private let blobs: any Blobs
 
   /// nil while the audio is still being made.
-  init?(of recording: Recording, in store: MediaStore) {
-    guard let name = recording.soundFile else { return nil }
-    self.recording = recording.id
-    self.name = name
-    self.store = store
+  init?(of recording: Recording, in blobs: any Blobs) {
+    guard let key = recording.soundKey else { return nil }
+    self.key = key
+    self.blobs = blobs
     isWorkingCopy = recording.media != nil
     samplesReadAtOnce =
       switch recording.audioFormat?.codec {
@@ -99,14 +98,13 @@ struct RecordedSound: Sendable {
       default: 0
       }
     bytes = isWorkingCopy ? recording.workingBytes : recording.bytes
-    samples = SampleWindow(recordingAt: store.folder(of: recording.id) + "/" + name)
   }
 
   /// Whether the system has a range of frames in memory; nil if the file system doesn't say (tmpfs). Looks at a byte of
   /// every 128 KB, where the frames would be if the file had nothing but samples; a header is short.
   fileprivate func isInMemory(_ range: Range<Int64>, of frames: Int64) -> Bool? {
-    guard let bytes, frames > 0 else { return false }
-    let file = unsafe open(samples.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard let bytes, frames > 0, let local = blobs.fileAtHand(key) else { return false }
+    let file = local.withPath { unsafe open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
     guard file >= 0 else { return false }
     defer { close(file) }
     let bytesPerFrame = bytes / frames
@@ -121,26 +119,41 @@ struct RecordedSound: Sendable {
 
   /// Returns what has to be rebuilt; nil if the file is intact. Throws if the recording's own file has changed.
   fileprivate func loss() throws(ServiceError) -> WaveformLoss? {
-    switch store.look(at: name, of: recording) {
+    switch blobs.look(at: key) {
     case .unknown: return nil
     case .present(let found):
       guard let bytes, found != bytes else { return nil }
-      guard isWorkingCopy else { throw .audioDamaged(recording) }
-    case .absent: guard isWorkingCopy else { throw .audioMissing(recording) }
+      guard isWorkingCopy else { throw .audioDamaged(key.recording) }
+    case .absent: guard isWorkingCopy else { throw .audioMissing(key.recording) }
     }
-    return .workingCopy(file: name)
+    return .workingCopy(key)
   }
 
   /// Throws `.audioDamaged` if a file of the right length can't be decoded although it once could.
   fileprivate func slice(_ window: WaveformWindow) throws -> WaveformSlice {
+    let file = try blobs.localFile(key)
     do throws(AudioIOError) {
-      return try samples.slice(window)
+      return try file.withPath { path throws(AudioIOError) in try samples.of(path).slice(window) }
     } catch {
       if case .system(_, let number) = error {
-        if number == ENOENT { throw ServiceError.audioMissing(recording) }
+        if number == ENOENT { throw ServiceError.audioMissing(key.recording) }
         guard number == EIO else { throw error }
       }
-      throw ServiceError.audioDamaged(recording)
+      throw ServiceError.audioDamaged(key.recording)
+    }
+  }
+}
+
+/// The slices of one audio file, from the first that is asked for: only then must the file be here.
+private final class LazySamples: Sendable {
+  private let made = Mutex<SampleWindow?>(nil)
+
+  /// Returns the slices of the file at `path`, which is the same each time.
+  func of(_ path: String) -> SampleWindow {
+    made.withLock { made in
+      let samples = made ?? SampleWindow(recordingAt: path)
+      made = samples
+      return samples
     }
   }
 }

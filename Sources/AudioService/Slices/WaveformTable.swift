@@ -10,10 +10,11 @@ final class WaveformTable: Sendable {
   let slices: SliceTable
 
   private let finished: Cache<RecordingID, UInt64, OpenWaveform>
-  /// By the path that a job writes to, because another attempt writes another file.
-  private let growing: Cache<RecordingID, String?, PyramidFile>
+  /// By the attempt that writes, because another one writes another file.
+  private let growing: Cache<RecordingID, AttemptToken?, PyramidFile>
   private let catalog: Catalog
-  private let store: MediaStore
+  private let blobs: any Blobs
+  private let growingWaveforms: any GrowingWaveforms
   private let live: LiveJobs
   private let work: WorkQueue
   private let repairs: WaveformRepairs
@@ -22,13 +23,15 @@ final class WaveformTable: Sendable {
   /// `limit` is the maximum number of open files of each kind. `openFile` is for tests that change something at that
   /// moment.
   init(
-    catalog: Catalog, store: MediaStore, live: LiveJobs, work: WorkQueue, repairs: WaveformRepairs, limit: Int = 256,
+    catalog: Catalog, blobs: any Blobs, growingWaveforms: any GrowingWaveforms, live: LiveJobs, work: WorkQueue,
+    repairs: WaveformRepairs, limit: Int = 256,
     openFile: @escaping @Sendable (String) throws(WaveformError) -> PyramidFile = { path throws(WaveformError) in
       try PyramidFile(path: path)
     }
   ) {
     self.catalog = catalog
-    self.store = store
+    self.blobs = blobs
+    self.growingWaveforms = growingWaveforms
     self.live = live
     self.work = work
     self.repairs = repairs
@@ -36,7 +39,7 @@ final class WaveformTable: Sendable {
     let version: @Sendable (RecordingID) -> UInt64 = { catalog.changeCount(of: $0) }
     slices = SliceTable(version: version)
     finished = Cache(limit: limit, version: version)
-    growing = Cache(limit: limit) { live.job(writing: $0)?.pyramidPath }
+    growing = Cache(limit: limit) { live.job(writing: $0)?.writer }
   }
 
   /// Returns the finished waveform of a tenant's recording if it's open.
@@ -101,23 +104,23 @@ final class WaveformTable: Sendable {
     let version = finished.version(id)
     let job = live.job(writing: id)
     let recording = try recording(id, of: tenant)
-    guard let file = recording.waveformFile, recording.waveformState == .ready else {
-      if recording.waveformState == .failed, let file = recording.waveformFile { try giveUp(id, .owed(file: file)) }
+    guard let key = recording.waveformKey, recording.waveformState == .ready else {
+      if recording.waveformState == .failed, let key = recording.waveformKey { try giveUp(id, .owed(key)) }
       return try growing(recording, job)
     }
     do {
-      let pyramid = try openFile(store.folder(of: id) + "/" + file)
+      let pyramid = try open(try blobs.localFile(key))
       guard pyramid.totalFrames != nil else { throw WaveformError.malformedPyramid(field: "total frames") }
       let waveform = OpenWaveform(
-        recording: id, tenant: tenant, extent: WaveformExtent(finished: pyramid), file: file, pyramid: pyramid,
-        sound: RecordedSound(of: recording, in: store))
+        recording: id, tenant: tenant, extent: WaveformExtent(finished: pyramid), key: key, pyramid: pyramid,
+        sound: RecordedSound(of: recording, in: blobs))
       growing.remove(id)
       finished.keep(waveform, for: id, version: version)
       return waveform
     } catch let error as WaveformError where error.isDamage {
       var isGone = false
       if case .io(_, _, ENOENT) = error { isGone = true }
-      try giveUp(id, .waveform(file: file, isGone ? nil : error))
+      try giveUp(id, .waveform(key, isGone ? nil : error))
       return unopened(recording, nil)
     }
   }
@@ -140,8 +143,14 @@ final class WaveformTable: Sendable {
     OpenWaveform(recording: recording.id, tenant: recording.tenant, extent: extent(of: recording, progress))
   }
 
-  private func openIfThere(_ path: String) throws -> PyramidFile? {
-    do { return try openFile(path) } catch WaveformError.io(_, _, let number) where number == ENOENT {
+  private func open(_ file: LocalFile) throws(WaveformError) -> PyramidFile {
+    // Not by `withPath`: Swift 6.3 crashes when it is given the closure.
+    defer { withExtendedLifetime(file) {} }
+    return try openFile(file.path)
+  }
+
+  private func openIfThere(_ file: LocalFile) throws -> PyramidFile? {
+    do { return try open(file) } catch WaveformError.io(_, _, let number) where number == ENOENT {
       return nil
     }
   }
@@ -160,10 +169,13 @@ final class WaveformTable: Sendable {
 
   /// Returns the file that a job writes, under its temporary or its final name.
   private func growingPyramid(_ id: RecordingID, _ job: LiveJob) throws -> PyramidFile? {
-    guard let path = job.pyramidPath else { return nil }
+    guard let attempt = job.writer else { return nil }
     if let known = growing[id] { return known }
-    guard let pyramid = try openIfThere(path) ?? job.finishedPyramidPath.flatMap(openIfThere) else { return nil }
-    growing.keep(pyramid, for: id, version: path)
+    let found =
+      try growingWaveforms.growingWaveform(of: attempt).flatMap(openIfThere)
+      ?? openIfThere(try blobs.localFile(attempt.waveformKey(of: id)))
+    guard let pyramid = found else { return nil }
+    growing.keep(pyramid, for: id, version: attempt)
     return pyramid
   }
 }

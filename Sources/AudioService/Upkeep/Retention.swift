@@ -53,7 +53,7 @@ final class Retention: Sendable {
         context.log.failure("old recordings could not be deleted", ["error": "the audit log can't be written"])
         return 0
       }
-      try context.store.checkRemoving()
+      try context.blobs.checkRemoving()
       while true {
         let deleted = try catalog.deleteRecordings(
           createdBefore: instant, limit: Self.batch, of: tenant, except: Set(ownAges.keys))
@@ -105,7 +105,7 @@ final class Retention: Sendable {
 
   private func removeFiles(of id: RecordingID) {
     context.waveforms.close(id)
-    do { try context.store.remove(id) } catch {
+    do { try context.blobs.remove(id) } catch {
       context.log.failure("a folder could not be removed", ["recording": id.text, "error": logText(error)])
     }
   }

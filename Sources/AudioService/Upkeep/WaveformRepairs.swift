@@ -6,12 +6,12 @@ import Waveform
 
 /// A lost or damaged file that can be made again from the audio.
 enum WaveformLoss: Sendable, Equatable {
-  /// The pyramid with that name; with a nil error, it's missing.
-  case waveform(file: String, WaveformError?)
-  /// The working copy with that name is missing or has a different size.
-  case workingCopy(file: String)
+  /// The pyramid with that key; with a nil error, it's missing.
+  case waveform(ObjectKey, WaveformError?)
+  /// The working copy with that key is missing or has a different size.
+  case workingCopy(ObjectKey)
   /// A pyramid that was discarded earlier, when the queue had no room for a job to rebuild it.
-  case owed(file: String)
+  case owed(ObjectKey)
 }
 
 /// Thrown when a request finds a damaged file.
@@ -36,14 +36,14 @@ final class WaveformRepairs: Sendable {
   private static let pause = Duration.seconds(3600)
 
   private let catalog: Catalog
-  private let store: MediaStore
+  private let blobs: any Blobs
   private let runner: JobRunner
   private let log: ServiceLog
   private let begun = Mutex<[RecordingID: ContinuousClock.Instant]>([:])
 
-  init(catalog: Catalog, store: MediaStore, runner: JobRunner, log: ServiceLog) {
+  init(catalog: Catalog, blobs: any Blobs, runner: JobRunner, log: ServiceLog) {
     self.catalog = catalog
-    self.store = store
+    self.blobs = blobs
     self.runner = runner
     self.log = log
   }
@@ -51,7 +51,7 @@ final class WaveformRepairs: Sendable {
   /// Discards a lost file if the row still names it, so that only one of two requests that find it does. Blocks.
   func giveUp(_ id: RecordingID, _ loss: WaveformLoss) throws(StorageError) {
     guard let recording = try catalog.recording(id), recording.names(loss) else { return }
-    let isSound = try MissingFiles(catalog: catalog, store: store).settle(recording) == nil
+    let isSound = try MissingFiles(catalog: catalog, blobs: blobs).settle(recording) == nil
     let mayBuild = isSound && (loss.isOutdated || !wasBuiltLately(id))
     // No client asked for the job: it counts as the service's own.
     let room = mayBuild ? try? runner.reserve(for: .unknown) : nil
@@ -59,10 +59,10 @@ final class WaveformRepairs: Sendable {
     let changed = try catalog.update(id, if: { $0.names(loss) }, inserting: job) { recording in
       recording.forget(loss)
       if let job {
-        (recording.waveformState, recording.waveformJob, recording.waveformFile) = (.queued, job.id, nil)
+        (recording.waveformState, recording.waveformJob, recording.waveformKey) = (.queued, job.id, nil)
       } else {
         recording.waveformState = .failed
-        if !mayBuild { recording.waveformFile = nil }
+        if !mayBuild { recording.waveformKey = nil }
       }
     }
     guard let changed else { return }
@@ -72,7 +72,7 @@ final class WaveformRepairs: Sendable {
         "recording": id.text, "reason": loss.reason, "job": job?.id.text ?? "none",
       ])
     // While a rebuild is due, the row keeps the file's name to record that.
-    if changed.waveformFile == nil || !loss.isWaveform { store.remove(loss.file, of: id) }
+    if changed.waveformKey == nil || !loss.isWaveform { blobs.delete(loss.key) }
     guard let job else { return }
     if !loss.isOutdated { noteBuilding(id) }
     runner.submit(job, source: changed, room: room)
@@ -91,9 +91,9 @@ final class WaveformRepairs: Sendable {
 }
 
 extension WaveformLoss {
-  fileprivate var file: String {
+  fileprivate var key: ObjectKey {
     switch self {
-    case .waveform(let file, _), .workingCopy(let file), .owed(let file): file
+    case .waveform(let key, _), .workingCopy(let key), .owed(let key): key
     }
   }
 
@@ -133,8 +133,8 @@ extension Recording {
   /// Whether the row still names the lost file. A waveform due for a rebuild has failed and has a file.
   fileprivate func names(_ loss: WaveformLoss) -> Bool {
     switch loss {
-    case .waveform(let file, _), .owed(let file): waveformFile == file && [.ready, .failed].contains(waveformState)
-    case .workingCopy(let file): workingFile == file && [.ready, .failed].contains(waveformState)
+    case .waveform(let key, _), .owed(let key): waveformKey == key && [.ready, .failed].contains(waveformState)
+    case .workingCopy(let key): workingKey == key && [.ready, .failed].contains(waveformState)
     }
   }
 
@@ -142,6 +142,6 @@ extension Recording {
     if case .owed = loss { return }
     warnings.removeAll { $0.code == WaveformRepairs.code }
     if let warning = loss.warning { warnings.append(warning) }
-    if !loss.isWaveform { (workingFile, workingBytes) = (nil, nil) }
+    if !loss.isWaveform { (workingKey, workingBytes) = (nil, nil) }
   }
 }

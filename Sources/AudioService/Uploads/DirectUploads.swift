@@ -85,8 +85,8 @@ struct DirectUploads: Sendable {
   /// A body without a declared length is announced as it arrives, so that it ends when it has more than the tenant may
   /// store.
   private func receive(_ request: HTTPRequest, _ share: AnnouncedBytes.Share) async throws -> Received {
-    let (store, isAnnounced) = (context.store, request.body.declaredLength != nil)
-    let file = try await context.work.run { () throws(StorageError) in try store.receive() }
+    let (scratch, isAnnounced) = (context.scratch, request.body.declaredLength != nil)
+    let file = try await context.work.run { () throws(StorageError) in try scratch.receive() }
     do {
       let name = try await read(request) { piece in
         if !isAnnounced { try share.grow(by: Int64(piece.count)) }
@@ -149,12 +149,13 @@ struct DirectUploads: Sendable {
     _ file: IncomingFile, as id: RecordingID, name: String?, _ intake: Intake, _ early: EarlyWaveform?,
     _ caller: Caller, _ share: AnnouncedBytes.Share, _ key: IdempotencyKey?
   ) async throws -> Made {
-    let (catalog, store, limits) = (caller.catalog, context.store, context.accounts.stored(by: caller.tenant))
+    let (blobs, scratch) = (context.blobs, context.scratch)
+    let (catalog, limits) = (caller.catalog, context.accounts.stored(by: caller.tenant))
     let (token, location) = (caller.uploadToken?.spent, "/v1/recordings/\(id)")
     return try await context.work.run {
       let audio = NewRecording.fileName(intake.probe)
       let built = intake.analysis.flatMap { analysis in early.map { (waveform: $0, analysis: analysis) } }
-      let stored = try store.adopt(file, as: id, name: audio, with: built?.waveform.files(audio: audio) ?? [])
+      let stored = try blobs.adopt(file, as: id, name: audio, with: built?.waveform.files(audio: audio) ?? [])
       do {
         let new = NewRecording(id, stored, name: name, intake.probe, for: caller.client, job: early?.job)
         var recording = new.recording
@@ -167,14 +168,14 @@ struct DirectUploads: Sendable {
         share.end()
         if let built {
           job = try built.waveform.insert(
-            recording, into: catalog, store, answer: answer, spending: token, within: limits)
+            recording, into: catalog, scratch, answer: answer, spending: token, within: limits)
         } else {
           try catalog.insert(recording, jobs: [job], answer: answer, spending: token, within: limits)
         }
         return Made(recording: recording, job: job, location: location, document: document)
       } catch {
         // A commit may have succeeded although it reported a failure; in that case, the next start decides.
-        if (try? catalog.recording(id)) == .some(nil) { try? store.remove(id) }
+        if (try? catalog.recording(id)) == .some(nil) { try? blobs.remove(id) }
         throw error
       }
     }

@@ -17,7 +17,7 @@ struct NewRecording: Sendable {
     self.job = job
     recording = Recording(
       id: id, name: RecordingName(name, extension: probe.fileExtension).text, bytes: stored.bytes,
-      sha256: stored.sha256, format: probe.shape, waveformJob: job.id, audioFile: stored.name,
+      sha256: stored.sha256, format: probe.shape, waveformJob: job.id, audioKey: stored.key,
       media: probe.media?.json, warnings: probe.warnings)
   }
 

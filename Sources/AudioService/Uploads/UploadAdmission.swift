@@ -6,7 +6,7 @@ import Storage
 /// Decides what may be uploaded, directly or resumably, by length, free disk space, room in the queue, and content.
 struct UploadAdmission: Sendable {
   let configuration: Configuration
-  let store: MediaStore
+  let scratch: any Scratch
   let runner: JobRunner
   let probes: ProbeLane
   let work: WorkQueue
@@ -40,7 +40,7 @@ struct UploadAdmission: Sendable {
   /// The same, but blocks.
   func checkDiskNow(for bytes: Int64) throws(ServiceError) {
     let free: Int64
-    do throws(StorageError) { free = try store.freeBytes() } catch { throw .storage(error) }
+    do throws(StorageError) { free = try scratch.freeBytes() } catch { throw .storage(error) }
     guard bytes <= free - configuration.reservedDiskBytes else { throw .diskFull }
   }
 
@@ -62,8 +62,8 @@ struct UploadAdmission: Sendable {
     guard configuration.takesInShortUploads, file.byteCount <= Self.shortBytes, runner.mayWorkEarly(for: client) else {
       return try await body(Intake(probe: probe(path: file.path, bytes: file.byteCount, for: client)), nil)
     }
-    let folder = try await work.run { [store] () throws(StorageError) in try store.takeIntakeFolder() }
-    defer { work.start { [store] in store.giveBack(intakeFolder: folder) } }
+    let folder = try await work.run { [scratch] () throws(StorageError) in try scratch.takeIntakeFolder() }
+    defer { work.start { [scratch] in scratch.giveBack(intakeFolder: folder) } }
     let early = EarlyWaveform(of: id, for: client, in: folder)
     let intake = try await probes.probe(path: file.path, bytes: file.byteCount, for: client, building: early)
     try await checkRoom(forWorkingCopyOf: intake.probe)

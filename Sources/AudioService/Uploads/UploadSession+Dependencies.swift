@@ -5,7 +5,8 @@ extension UploadSession {
   struct Dependencies: Sendable {
     let configuration: Configuration
     let catalog: Catalog
-    let store: MediaStore
+    let blobs: any Blobs
+    let spool: any UploadSpool
     let admission: UploadAdmission
     let metrics: Metrics
     let accounts: TenantAccounts

@@ -104,7 +104,7 @@ final class UploadSession: @unchecked Sendable {
     defer { self.upload = upload }
     guard upload.recording == nil else { return become(.finished) }
     guard !dependencies.catalog.isShared else { return state = .elsewhere }
-    guard let part = try dependencies.store.openPart(of: id) else {
+    guard let part = try dependencies.spool.openPart(of: id) else {
       try catalog.deleteUpload(id)
       throw ServiceError.noSuchUpload(id.text)
     }
@@ -151,7 +151,7 @@ final class UploadSession: @unchecked Sendable {
       guard error == .changedMeanwhile else { throw error }
       throw ServiceError.wrongUploadOffset(given: offset, actual: row?.offset ?? 0)
     }
-    guard let bytes = try dependencies.store.begin(try catalog.segments(of: id), at: offset) else {
+    guard let bytes = try dependencies.spool.begin(try catalog.segments(of: id), at: offset) else {
       throw StorageError.io(operation: "open", path: id.text, errno: ENOENT)
     }
     state = .receiving(bytes, offset: offset)
@@ -303,7 +303,7 @@ final class UploadSession: @unchecked Sendable {
       guard case .receiving(let bytes, let offset) = state, offset == upload.length else {
         throw ServiceError.wrongUploadOffset(given: upload.length, actual: upload.offset)
       }
-      let part = try dependencies.store.join(bytes, of: id, writer: self.upload?.writer ?? 0)
+      let part = try dependencies.spool.join(bytes, of: id, writer: self.upload?.writer ?? 0)
       let task = Task { try await self.makeRecording(of: part) }
       finishing = task
       return task
@@ -337,7 +337,7 @@ final class UploadSession: @unchecked Sendable {
   private func keep(_ part: UploadPart, _ probe: Probe) throws -> (Recording, Job)? {
     let upload = try open()
     let recordingID = RecordingID()
-    let stored = try dependencies.store.adopt(part, as: recordingID, name: NewRecording.fileName(probe))
+    let stored = try dependencies.blobs.adopt(part, as: recordingID, name: NewRecording.fileName(probe))
     let name = upload.metadata.flatMap { try? UploadMetadata($0) }?.fileName
     let new = NewRecording(recordingID, stored, name: name, probe, for: Client(key: upload.client))
     let expiresAt = dependencies.expiry(from: .now)
@@ -348,7 +348,7 @@ final class UploadSession: @unchecked Sendable {
     } catch {
       // A commit may have succeeded although it reported a failure; in that case, the next start decides.
       if (try? catalog.recording(recordingID)) == .some(nil) {
-        try? dependencies.store.remove(recordingID)
+        try? dependencies.blobs.remove(recordingID)
       }
       guard case .noSuchUpload = error, let row = try? catalog.upload(id), row.recording != nil else { throw error }
       self.upload = row
@@ -422,6 +422,6 @@ final class UploadSession: @unchecked Sendable {
   }
 
   private func removeFiles(of upload: Upload) {
-    if upload.writer == 0 { dependencies.store.removePart(of: id) } else { dependencies.store.removeParts(of: id) }
+    if upload.writer == 0 { dependencies.spool.removePart(of: id) } else { dependencies.spool.removeParts(of: id) }
   }
 }

@@ -69,11 +69,11 @@ final class UploadSessionTable: Sendable {
     let (dependencies, limits) = (dependencies, limits(of: tenant))
     return try await work.run { () throws(StorageError) in
       // The part comes first: a row without one would look as if its bytes were lost.
-      _ = try dependencies.store.makePart(of: upload.id)
+      _ = try dependencies.spool.makePart(of: upload.id)
       do throws(StorageError) {
         try dependencies.catalog.of(tenant).insert(upload, limits: limits, spending: token)
       } catch {
-        dependencies.store.removePart(of: upload.id)
+        dependencies.spool.removePart(of: upload.id)
         throw error
       }
       return upload.id

@@ -20,12 +20,12 @@ package enum ConvertJob: JobDefinition {
 
   static func writtenRecording(of job: Job) -> RecordingID? { nil }
 
-  static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)? {
+  static func work(of attempt: JobAttempt) throws(StorageError) -> (work: WorkerRequest.Work, source: String)? {
     guard let asked = RowJSON.value(Parameters.self, from: attempt.job.parameters),
       let shape = attempt.source.audioFormat
     else { return nil }
     let needsFFmpeg = (try? ConvertRecording.needsFFmpeg(shape, asked.format)) != nil
-    let (source, copy) = attempt.sound
+    let (source, copy) = try attempt.sound()
     var work = ConvertWork(
       output: attempt.path("audio"), format: asked.format, resampled: needsFFmpeg ? shape : nil)
     work.copy = copy
@@ -39,13 +39,13 @@ package enum ConvertJob: JobDefinition {
     outcome.settings.willAddFiles(job.id)
     let stored = try outcome.add(work.output, as: outcome.token.fileName("converted", "\(work.format)"))
     let conversion = Conversion(
-      recording: job.recording, format: work.format.rawValue, file: stored.name, bytes: stored.bytes,
+      recording: job.recording, format: work.format.rawValue, key: stored.key, bytes: stored.bytes,
       sha256: stored.sha256)
     let kept = try catalog.keep(
       conversion, limit: outcome.settings.maximumConversionBytes, finishing: outcome.token,
       with: RowJSON.text(JobResult(recording: job.recording)))
     // Removes those that had to give way. If that fails, they are removed later.
-    if kept.written != nil { _ = try? GarbageCollection(catalog: catalog, store: outcome.store).run() }
+    if kept.written != nil { try? outcome.blobs.removeGarbage(of: catalog) }
     return kept
   }
 }

@@ -14,25 +14,25 @@ enum DenoiseJob: JobDefinition {
 
   static func writtenRecording(of job: Job) -> RecordingID? { job.output }
 
-  static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)? {
+  static func work(of attempt: JobAttempt) throws(StorageError) -> (work: WorkerRequest.Work, source: String)? {
     guard let asked = RowJSON.value(DenoiseParameters.self, from: attempt.job.parameters) else { return nil }
-    let (source, copy) = attempt.sound
+    let (source, copy) = try attempt.sound()
     var work = DenoiseWork(asked.resolved(for: attempt.source), output: attempt.path("audio"), findsNoiseRegions: true)
     work.pyramid = attempt.path("pyramid")
     work.copy = copy
     if profile(of: attempt.job) != nil { work.profilePath = profilePath(of: attempt) }
-    if asked.format == .same, let facts = attempt.source.mediaFacts { work.keepKind(facts, of: attempt) }
+    if asked.format == .same, let facts = attempt.source.mediaFacts { try work.keepKind(facts, of: attempt) }
     return (work: .denoise(work), source: source)
   }
 
-  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ store: MediaStore) throws {
+  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ scratch: any Scratch) throws {
     guard let name = profile(of: attempt.job) else { return }
     guard let id = KeptProfileID(name), let profile = try catalog.noiseProfile(id, evenDeleted: true),
       profile.tenant == attempt.job.tenant
     else {
       throw JobsError.noiseProfileIsGone(name)
     }
-    try store.write(profile.spectrum, toWorkFile: profilePath(of: attempt))
+    try scratch.write(profile.spectrum, toWorkFile: profilePath(of: attempt))
   }
 
   /// Returns the ID of the noise profile that the job uses, if there is one.
@@ -79,9 +79,9 @@ enum DenoiseJob: JobDefinition {
 
 extension DenoiseWork {
   /// Sets the result's format to the source's, if that can be written.
-  fileprivate mutating func keepKind(_ facts: MediaFacts, of attempt: JobAttempt) {
+  fileprivate mutating func keepKind(_ facts: MediaFacts, of attempt: JobAttempt) throws(StorageError) {
     guard facts.writtenCodec == nil else {
-      replacement = .init(of: attempt.original, facts, output: output)
+      replacement = .init(of: try attempt.original(), facts, output: output)
       output = attempt.path("working")
       return
     }

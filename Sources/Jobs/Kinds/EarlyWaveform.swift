@@ -35,17 +35,17 @@ package struct EarlyWaveform: Sendable {
 
   /// Notes in the recording that its waveform is ready.
   package func note(_ analysis: Analysis, in recording: inout Recording) {
-    WaveformJob.note(analysis, pyramid: token.pyramidName, in: &recording)
+    WaveformJob.note(analysis, pyramid: token.waveformKey(of: recording.id), in: &recording)
   }
 
   /// Inserts the recording with its waveform, once its files are durable. Returns the job, which has succeeded.
   package func insert(
-    _ recording: Recording, into catalog: TenantCatalog, _ store: MediaStore, answer: KeptAnswer?,
+    _ recording: Recording, into catalog: TenantCatalog, _ scratch: any Scratch, answer: KeptAnswer?,
     spending uploadToken: UploadToken?, within limits: StoredLimits?
   ) throws(StorageError) -> Job {
     try catalog.insert(
       recording, finished: job, by: token, with: RowJSON.text(JobResult(recording: recording.id)),
-      adding: WaveformJob.embeddedTracks(of: recording.id, at: work.labels, store), trackLimit: LabelTrack.limit,
+      adding: WaveformJob.embeddedTracks(of: recording.id, at: work.labels, scratch), trackLimit: LabelTrack.limit,
       answer: answer, spending: uploadToken, within: limits)
   }
 }

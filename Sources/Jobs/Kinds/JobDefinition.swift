@@ -1,5 +1,6 @@
 import Processing
 import Storage
+import Synchronization
 
 /// Everything that differs between kinds of jobs. Each kind has its own file.
 protocol JobDefinition {
@@ -14,11 +15,11 @@ protocol JobDefinition {
   static func writtenRecording(of job: Job) -> RecordingID?
 
   /// Returns the work for a worker and the file to read; nil if the parameters in the job's row can't be read.
-  static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)?
+  static func work(of attempt: JobAttempt) throws(StorageError) -> (work: WorkerRequest.Work, source: String)?
 
   /// Writes the files besides the source that the worker reads into the attempt's folder. Throws `.noiseProfileIsGone`
   /// if one of them can't be made.
-  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ store: MediaStore) throws
+  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ scratch: any Scratch) throws
 
   /// Stores the result in rows and files, unless the attempt has lost its job meanwhile. Returns nil if the worker's
   /// report is for a different kind of work.
@@ -26,7 +27,7 @@ protocol JobDefinition {
 }
 
 extension JobDefinition {
-  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ store: MediaStore) throws {}
+  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ scratch: any Scratch) throws {}
 }
 
 extension JobKind {
@@ -48,19 +49,38 @@ struct JobAttempt: Sendable {
   let job: Job
   let token: AttemptToken
   let source: Recording
-  let sourceFolder: String
+  /// The key of the source's original file.
+  let audio: ObjectKey
+  let files: SourceFiles
   let folder: String
 
-  /// The path of the source's original file.
-  var original: String { "\(sourceFolder)/\(source.audioFile ?? "audio")" }
+  /// Returns the path of the source's original file, which may have to be fetched.
+  func original() throws(StorageError) -> String { try files.path(of: audio) }
 
-  /// The file to read the source's audio from, and the working copy that the worker has to make of it first, if the
-  /// source needs one and has none, or has lost it.
-  var sound: (source: String, copy: WorkingCopy?) {
-    if let file = source.soundFile { return ("\(sourceFolder)/\(file)", nil) }
-    return (original, source.mediaFacts.map { WorkingCopy($0, at: path("decoded")) })
+  /// Returns the path of the file to read the source's audio from, and the working copy that the worker has to make of
+  /// it first, if the source needs one and has none, or has lost it.
+  func sound() throws(StorageError) -> (source: String, copy: WorkingCopy?) {
+    if let key = source.soundKey { return (try files.path(of: key), nil) }
+    return (try original(), source.mediaFacts.map { WorkingCopy($0, at: path("decoded")) })
   }
 
   /// Returns the path of one of this attempt's files.
-  func path(_ fileExtension: String) -> String { "\(folder)/\(token.shortName).\(fileExtension)" }
+  func path(_ fileExtension: String) -> String { "\(folder)/\(token.workName(fileExtension))" }
+}
+
+/// The files that an attempt reads. Each is fetched when the job's kind asks for it, and held as long as this object
+/// exists: the worker opens it by its path.
+final class SourceFiles: Sendable {
+  private let fetch: @Sendable (ObjectKey) throws(StorageError) -> LocalFile
+  private let held = Mutex<[LocalFile]>([])
+
+  /// `fetch` returns the local file with an object. May block.
+  init(_ fetch: @escaping @Sendable (ObjectKey) throws(StorageError) -> LocalFile) { self.fetch = fetch }
+
+  /// Returns the path of the file with an object. Blocks.
+  func path(of key: ObjectKey) throws(StorageError) -> String {
+    let file = try fetch(key)
+    held.withLock { $0.append(file) }
+    return file.path
+  }
 }

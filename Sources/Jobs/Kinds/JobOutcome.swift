@@ -11,7 +11,8 @@ struct JobOutcome {
   let report: WorkerReport
   let request: WorkerRequest
   let catalog: Catalog
-  let store: MediaStore
+  let blobs: any Blobs
+  let scratch: any Scratch
   let settings: JobSettings
 
   /// Makes the files durable, then finishes the job and the recording in one transaction, unless the attempt has lost
@@ -21,7 +22,7 @@ struct JobOutcome {
   /// Adds a file to the folder of the job's recording. Throws if the recording has been deleted meanwhile and its
   /// folder is gone; a folder that still exists is removed later, with everything in it.
   func add(_ path: String, as name: String) throws(StorageError) -> StoredFile {
-    try store.adopt(path: path, as: job.recording, name: name, makesFolder: false)
+    try blobs.put(path, as: ObjectKey(job.recording, name), makesFolder: false)
   }
 
   /// Finishes the job and the recording that has its result.
@@ -42,6 +43,10 @@ extension AttemptToken {
 
   /// The name of the waveform that the attempt writes in the recording's folder.
   var pyramidName: String { fileName("waveform", "pyramid") }
+
+  /// Returns the key of the waveform that the attempt writes for a recording. The recording's row has it once the job
+  /// has succeeded.
+  package func waveformKey(of recording: RecordingID) -> ObjectKey { ObjectKey(recording, pyramidName) }
 }
 
 extension Warning {

@@ -11,8 +11,8 @@ enum LoudnessJob: JobDefinition {
 
   static func writtenRecording(of job: Job) -> RecordingID? { nil }
 
-  static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)? {
-    let (source, copy) = attempt.sound
+  static func work(of attempt: JobAttempt) throws(StorageError) -> (work: WorkerRequest.Work, source: String)? {
+    let (source, copy) = try attempt.sound()
     return (work: .loudness(copy), source: source)
   }
 

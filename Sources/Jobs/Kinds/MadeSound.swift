@@ -24,23 +24,23 @@ extension JobOutcome {
   ) throws(StorageError) -> Fenced<Job> {
     guard let output = job.output, let made = try catalog.recording(output) else { return try refused() }
     settings.willAddFiles(job.id)
-    let audio = try store.adopt(
-      path: sound.replacement?.output ?? sound.output, as: output,
-      name: token.fileName("audio", made.fileExtension ?? "audio"))
-    let pyramid = try store.adopt(path: sound.pyramid, as: output, name: token.pyramidName)
+    let audio = try blobs.put(
+      sound.replacement?.output ?? sound.output,
+      as: ObjectKey(output, token.fileName("audio", made.fileExtension ?? "audio")))
+    let pyramid = try blobs.put(sound.pyramid, as: token.waveformKey(of: output))
     var working: StoredFile?
     if sound.replacement != nil {
       let ending = made.audioFormat?.fileExtension ?? "wav"
-      working = try store.adopt(path: sound.output, as: output, name: token.fileName("working", ending))
+      working = try blobs.put(sound.output, as: ObjectKey(output, token.fileName("working", ending)))
     }
     return try finish(result(output), adding: tracks) { [working] in
       $0.waveformState = .ready
-      $0.waveformFile = pyramid.name
+      $0.waveformKey = pyramid.key
       $0.warnings = warnings
       $0.noiseRegions = sound.noiseRegions
       if sound.lacksPictures, let facts = $0.mediaFacts { $0.media = facts.withoutPictures.json }
-      $0.audioFile = audio.name
-      if let working { ($0.workingFile, $0.workingBytes) = (working.name, working.bytes) }
+      $0.audioKey = audio.key
+      if let working { ($0.workingKey, $0.workingBytes) = (working.key, working.bytes) }
       $0.bytes = audio.bytes
       $0.sha256 = audio.sha256
       $0.format.setLength(frames: sound.frames)

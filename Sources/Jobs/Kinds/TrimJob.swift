@@ -23,16 +23,16 @@ package enum TrimJob: JobDefinition {
 
   static func writtenRecording(of job: Job) -> RecordingID? { job.output }
 
-  static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)? {
+  static func work(of attempt: JobAttempt) throws(StorageError) -> (work: WorkerRequest.Work, source: String)? {
     guard let asked = RowJSON.value(Parameters.self, from: attempt.job.parameters), asked.start >= 0,
       asked.start < asked.end
     else { return nil }
-    let (source, copy) = attempt.sound
+    let (source, copy) = try attempt.sound()
     var work = TrimWork(
       TimeWindow(start: asked.start, end: asked.end), output: attempt.path("audio"), pyramid: attempt.path("pyramid"))
     work.copy = copy
     if let facts = attempt.source.mediaFacts, facts.hasPartOfItsKind {
-      work.replacement = .init(of: attempt.original, facts, output: work.output)
+      work.replacement = .init(of: try attempt.original(), facts, output: work.output)
       work.output = attempt.path("working")
     }
     return (work: .trim(work), source: source)

@@ -16,7 +16,7 @@ enum WaveformJob: JobDefinition {
 
   static func writtenRecording(of job: Job) -> RecordingID? { job.recording }
 
-  static func work(of attempt: JobAttempt) -> (work: WorkerRequest.Work, source: String)? {
+  static func work(of attempt: JobAttempt) throws(StorageError) -> (work: WorkerRequest.Work, source: String)? {
     let copy = attempt.source.mediaFacts.map { WorkingCopy($0, at: attempt.path("working")) }
     var work = WaveformWork(
       pyramid: attempt.path("pyramid"), copy: copy, soundMap: copy == nil ? attempt.path("map") : nil,
@@ -27,7 +27,7 @@ enum WaveformJob: JobDefinition {
       work.labels = EmbeddedLabelsWork(
         output: attempt.path("labels"), sampleRate: format.sampleRate, codec: format.codec)
     }
-    return (work: .waveform(work), source: attempt.original)
+    return (work: .waveform(work), source: try attempt.original())
   }
 
   static func record(_ outcome: JobOutcome) throws(StorageError) -> Fenced<Job>? {
@@ -37,8 +37,8 @@ enum WaveformJob: JobDefinition {
     }
     guard let recording = try outcome.catalog.recording(job.recording) else { return try outcome.refused() }
     outcome.settings.willAddFiles(job.id)
-    if let map = work.soundMap, let audio = recording.audioFile {
-      outcome.store.move(map, to: job.recording, name: SampleWindow.mapPath(of: audio))
+    if let map = work.soundMap, let audio = recording.audioKey {
+      outcome.blobs.offer(map, as: ObjectKey(audio.recording, SampleWindow.mapPath(of: audio.name)))
     }
     var working: StoredFile?
     if let path = work.copy?.path {
@@ -48,15 +48,15 @@ enum WaveformJob: JobDefinition {
     let file = try outcome.add(work.pyramid, as: outcome.token.pyramidName)
     let tracks = try embeddedTracks(of: recording, work, outcome)
     return try outcome.finish(JobResult(recording: job.recording), adding: tracks) { [working] in
-      if let working { ($0.workingFile, $0.workingBytes) = (working.name, working.bytes) }
-      note(analysis, pyramid: file.name, in: &$0)
+      if let working { ($0.workingKey, $0.workingBytes) = (working.key, working.bytes) }
+      note(analysis, pyramid: file.key, in: &$0)
     }
   }
 
   /// Notes in a recording that its waveform is ready.
-  static func note(_ analysis: Analysis, pyramid: String, in recording: inout Recording) {
+  static func note(_ analysis: Analysis, pyramid: ObjectKey, in recording: inout Recording) {
     recording.waveformState = .ready
-    recording.waveformFile = pyramid
+    recording.waveformKey = pyramid
     recording.format.setLength(frames: analysis.frames)
     if recording.derivedFrom == nil {
       recording.warnings = analysis.warnings
@@ -73,7 +73,7 @@ enum WaveformJob: JobDefinition {
     of recording: Recording, _ work: WaveformWork, _ outcome: JobOutcome
   ) throws(StorageError) -> [(track: LabelTrack, chunks: [LabelChunk])] {
     guard let path = work.labels?.output else { return [] }
-    let tracks = try embeddedTracks(of: recording.id, at: path, outcome.store)
+    let tracks = try embeddedTracks(of: recording.id, at: path, outcome.scratch)
     guard !tracks.isEmpty,
       try outcome.catalog.latestJob(kind: .waveform, state: .succeeded, of: recording.id) == nil
     else { return [] }
@@ -82,9 +82,9 @@ enum WaveformJob: JobDefinition {
 
   /// Returns the tracks in a file that a worker has written; none if there is no such file.
   static func embeddedTracks(
-    of recording: RecordingID, at path: String, _ store: MediaStore
+    of recording: RecordingID, at path: String, _ scratch: any Scratch
   ) throws(StorageError) -> [(track: LabelTrack, chunks: [LabelChunk])] {
-    guard let bytes = try store.contents(ofWorkFile: path, limit: Int64(EmbeddedLabels.documentLimit)),
+    guard let bytes = try scratch.contents(ofWorkFile: path, limit: Int64(EmbeddedLabels.documentLimit)),
       // Only a decoder that was taken over writes something else.
       let found = try? EmbeddedLabels(parsing: bytes)
     else { return [] }

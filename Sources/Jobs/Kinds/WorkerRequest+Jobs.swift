@@ -2,12 +2,13 @@ import Processing
 import Storage
 
 extension WorkerRequest {
-  /// Creates the request for an attempt's worker. Throws if the job's row can't be read.
-  init(_ attempt: JobAttempt, _ settings: WorkerSettings) throws(JobsError) {
+  /// Creates the request for an attempt's worker. Throws if the job's row can't be read, or a
+  /// file can't be fetched.
+  init(_ attempt: JobAttempt, _ settings: WorkerSettings) throws {
     let (job, source) = (attempt.job, attempt.source)
     // Another version may have written facts that this one can't read.
-    guard source.media == nil || source.mediaFacts != nil, let asked = job.kind.definition.work(of: attempt) else {
-      throw .unreadableParameters(job.id)
+    guard source.media == nil || source.mediaFacts != nil, let asked = try job.kind.definition.work(of: attempt) else {
+      throw JobsError.unreadableParameters(job.id)
     }
     self.init(asked.work, on: asked.source, in: attempt.folder, fence: .job(on: source, settings), settings)
   }

@@ -7,7 +7,8 @@ import Terms
 struct JobPreparation: Sendable {
   let settings: JobSettings
   let catalog: Catalog
-  let store: MediaStore
+  let blobs: any Blobs
+  let scratch: any Scratch
   let log: any JobLog
 
   /// The outcome of claiming a job.
@@ -23,7 +24,7 @@ struct JobPreparation: Sendable {
   /// The outcome of preparing an attempt.
   enum Preparation {
     /// A child can be started.
-    case ready(WorkerRequest, WorkerFence)
+    case ready(WorkerRequest, SourceFiles, WorkerFence)
     /// A child can't be started. Without a failure, the job may be tried again.
     case failed(WorkerFailure?)
   }
@@ -43,17 +44,19 @@ struct JobPreparation: Sendable {
     let job = claimed.job
     do {
       var source = claimed.source
-      let files = MissingFiles(catalog: catalog, store: store)
+      let files = MissingFiles(catalog: catalog, blobs: blobs)
       if let fault = try files.settle(source) { return .failed(fault.failure) }
       // The child writes one for itself.
-      if files.hasLostWorkingCopy(source) { source.workingFile = nil }
+      if files.hasLostWorkingCopy(source) { source.workingKey = nil }
+      // Only finished recordings get jobs.
+      guard let audio = source.audioKey else { return .failed(MissingFiles.Fault.missing.failure) }
       let attempt = JobAttempt(
-        job: job, token: claimed.token, source: source, sourceFolder: store.folder(of: source.id),
-        folder: try store.makeWorkFolder(of: job.id))
-      try job.kind.definition.prepare(attempt, catalog, store)
+        job: job, token: claimed.token, source: source, audio: audio, files: SourceFiles(blobs.localFile),
+        folder: try scratch.makeWorkFolder(of: job.id))
+      try job.kind.definition.prepare(attempt, catalog, scratch)
       let request = try WorkerRequest(attempt, settings.workers)
       guard let fence = request.fence else { preconditionFailure("a job's request has no fence") }
-      return .ready(request, fence)
+      return .ready(request, attempt.files, fence)
     } catch { return .failed(failure(job.id, error)) }
   }
 

@@ -6,7 +6,8 @@ import Terms
 struct JobRecords: Sendable {
   let settings: JobSettings
   let catalog: Catalog
-  let store: MediaStore
+  let blobs: any Blobs
+  let scratch: any Scratch
   let live: LiveJobs
   let log: any JobLog
   /// Returns the error to store in the row of a failed job.
@@ -17,7 +18,8 @@ struct JobRecords: Sendable {
     let (job, token) = (attempt.job, attempt.token)
     do {
       let outcome = try JobOutcome(
-        job: job, token: token, report: report, request: request, catalog: catalog, store: store, settings: settings
+        job: job, token: token, report: report, request: request, catalog: catalog, blobs: blobs,
+        scratch: scratch, settings: settings
       ).record()
       switch outcome {
       case .written(let ended): return succeeded(ended)
@@ -47,10 +49,10 @@ struct JobRecords: Sendable {
   /// interrupted, which doesn't count.
   private func requeue(_ attempt: ClaimedJob, hasWritten: Bool = false) -> JobLifecycle.Recorded {
     // The next attempt needs the room that these files take.
-    store.removeWork(of: attempt.token)
+    scratch.removeWork(of: attempt.token)
     do {
       switch try catalog.giveBack(attempt.token, interrupted: false, hasWritten: hasWritten) {
-      case .written(let job): if hasWritten { store.removeResults(of: attempt.token, in: job.resultRecording) }
+      case .written(let job): if hasWritten { blobs.removeResults(of: attempt.token, in: job.resultRecording) }
       case .refused(let now): return refused(now, attempt)
       }
     } catch {
@@ -93,14 +95,14 @@ struct JobRecords: Sendable {
     let (id, token) = (attempt.job.id, attempt.token)
     // Before the row is written: if the attempt has filled the disk, the catalog has no room either. No row names these
     // files.
-    store.removeWork(of: token)
+    scratch.removeWork(of: token)
     do {
       let error = RowJSON.text(jobError(failure))
       let outcome = try catalog.fail(
         token, error: error, progress: live[id]?.fraction ?? 0, hasWritten: hasWritten)
       switch outcome {
       case .written(let ended):
-        if hasWritten { store.removeResults(of: token, in: attempt.job.resultRecording) }
+        if hasWritten { blobs.removeResults(of: token, in: attempt.job.resultRecording) }
         return failed(ended)
       case .refused(let now): return refused(now, attempt)
       }
@@ -112,16 +114,16 @@ struct JobRecords: Sendable {
 
   /// Removes the files of a job without a result, and the folder of the recording it was producing.
   func removeLeftovers(of job: Job) {
-    store.removeWorkFolder(of: job.id)
+    scratch.removeWorkFolder(of: job.id)
     guard let output = job.output else { return }
-    do { try store.discard(output) } catch {
+    do { try blobs.discard(output) } catch {
       log.failure("a folder could not be removed", ["recording": output.text, "error": "\(error)"])
     }
   }
 
   private func succeeded(_ job: Job) -> JobLifecycle.Recorded {
     log.job(job)
-    store.removeWorkFolder(of: job.id)
+    scratch.removeWorkFolder(of: job.id)
     return .over(with: [])
   }
 
@@ -141,12 +143,12 @@ struct JobRecords: Sendable {
     if now.hasWon(attempt.token) { return succeeded(now) }
     // Only a damaged catalog has lost the recording of a job that holds on.
     if now.token == attempt.token { return fail(attempt, JobLifecycle.gaveUp, hasWritten: true) }
-    store.removeWork(of: attempt.token)
-    store.removeResults(of: attempt.token, in: now.resultRecording)
+    scratch.removeWork(of: attempt.token)
+    blobs.removeResults(of: attempt.token, in: now.resultRecording)
     switch now.state {
     case .cancelled: return .unwanted(now)
     case .failed: removeLeftovers(of: now)
-    case .succeeded: store.removeWorkFolder(of: now.id)
+    case .succeeded: scratch.removeWorkFolder(of: now.id)
     case .queued, .running: break
     }
     return .lost

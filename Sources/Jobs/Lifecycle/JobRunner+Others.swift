@@ -81,15 +81,12 @@ extension JobRunner {
   /// Shows an attempt of another node, unless it is shown already.
   private func show(_ token: AttemptToken, of job: Job) {
     guard let shown = live[job.id], !shown.isRunning || shown.attempts != token.attempt else { return }
-    let folder = store.workFolder(of: job.id)
-    let written = shown.recording.map { store.folder(of: $0) + "/" + token.pyramidName }
     live.update(job.id) { live in
       live.isRunning = true
       live.attempts = token.attempt
       live.startedAt = .now
       live.progress = nil
-      live.pyramidPath = written == nil ? nil : "\(folder)/\(token.shortName).pyramid"
-      live.finishedPyramidPath = written
+      live.writer = token
     }
   }
 

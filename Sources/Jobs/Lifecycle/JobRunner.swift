@@ -18,6 +18,8 @@ package final class JobRunner: Sendable {
   struct Attempt {
     let claimed: ClaimedJob
     var request: WorkerRequest?
+    /// What the worker reads; held until the attempt has ended.
+    var files: SourceFiles?
     var worker: WorkerProcess?
     /// The last report that wasn't about progress.
     var report: WorkerReport?
@@ -40,7 +42,7 @@ package final class JobRunner: Sendable {
   package let live = LiveJobs()
   private let settings: JobSettings
   let catalog: Catalog
-  let store: MediaStore
+  let scratch: any Scratch
   let work: WorkQueue
   let log: any JobLog
   private let preparation: JobPreparation
@@ -55,17 +57,17 @@ package final class JobRunner: Sendable {
 
   /// Creates a queue without jobs. `jobError` returns the error to store in the row of a failed job.
   package init(
-    _ settings: JobSettings, catalog: Catalog, store: MediaStore, work: WorkQueue, log: any JobLog,
+    _ settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: any Scratch, work: WorkQueue, log: any JobLog,
     jobError: @escaping @Sendable (WorkerFailure) -> JobError
   ) {
     self.settings = settings
     self.catalog = catalog
-    self.store = store
+    self.scratch = scratch
     self.work = work
     self.log = log
-    preparation = JobPreparation(settings: settings, catalog: catalog, store: store, log: log)
+    preparation = JobPreparation(settings: settings, catalog: catalog, blobs: blobs, scratch: scratch, log: log)
     records = JobRecords(
-      settings: settings, catalog: catalog, store: store, live: live, log: log, jobError: jobError)
+      settings: settings, catalog: catalog, blobs: blobs, scratch: scratch, live: live, log: log, jobError: jobError)
     let limits = settings.clientLimits
     state = Confined(
       State(
@@ -285,8 +287,9 @@ package final class JobRunner: Sendable {
     guard let attempt = state.value.attempts[id] else { preconditionFailure("the job has not been claimed") }
     run({ [preparation] in preparation.prepare(attempt.claimed) }) { [self] preparation in
       switch preparation {
-      case .ready(let request, let fence):
+      case .ready(let request, let files, let fence):
         state.value.attempts[id]?.request = request
+        state.value.attempts[id]?.files = files
         return .prepared(id, fence)
       case .failed(let failure): return .notBegun(id, failure)
       }
@@ -302,14 +305,12 @@ package final class JobRunner: Sendable {
     request.threads = min(1 + idlePlaces, job.kind.definition.threadLimit)
     let work = request.work
     state.value.attempts[id]?.request = request
-    let written = live[id]?.recording.map { store.folder(of: $0) + "/" + claimed.token.pyramidName }
     live.update(id) { live in
       live.isRunning = true
       live.attempts = job.attempts
       live.startedAt = .now
       live.progress = nil
-      live.pyramidPath = request.pyramid
-      live.finishedPyramidPath = written
+      live.writer = claimed.token
     }
     state.value.attempts[id]?.worker = WorkerProcess.start(
       program: settings.workers.program, template: settings.workers.template, request, .job, queue: queue,
@@ -334,7 +335,7 @@ package final class JobRunner: Sendable {
 
   /// Whether jobs have used up half of the reserved disk space. The other half is for the catalog.
   private var diskIsFull: Bool {
-    guard let free = try? store.freeBytes() else { return false }
+    guard let free = try? scratch.freeBytes() else { return false }
     return free < settings.reservedDiskBytes / 2
   }
 

@@ -12,10 +12,10 @@ package struct MissingFiles: Sendable {
   /// The catalog with the rows.
   package let catalog: Catalog
   /// The store with the files.
-  package let store: MediaStore
+  package let blobs: any Blobs
 
   /// Creates a comparison of a catalog with the files it names.
-  package init(catalog: Catalog, store: MediaStore) { (self.catalog, self.store) = (catalog, store) }
+  package init(catalog: Catalog, blobs: any Blobs) { (self.catalog, self.blobs) = (catalog, blobs) }
 
   /// The code of the warning about a missing file and of the answer to requests for it.
   package static let code = "audio_missing"
@@ -40,8 +40,8 @@ package struct MissingFiles: Sendable {
   }
 
   private func fault(of recording: Recording) -> Fault? {
-    guard let name = recording.audioFile else { return nil }
-    switch store.look(at: name, of: recording.id) {
+    guard let key = recording.audioKey else { return nil }
+    switch blobs.look(at: key) {
     case .absent: return .missing
     case .present(let bytes):
       guard let expected = recording.bytes, bytes != expected else { return nil }
@@ -52,8 +52,8 @@ package struct MissingFiles: Sendable {
 
   /// Whether a recording's working copy is missing or has a different size.
   package func hasLostWorkingCopy(_ recording: Recording) -> Bool {
-    guard let name = recording.workingFile else { return false }
-    switch store.look(at: name, of: recording.id) {
+    guard let key = recording.workingKey else { return false }
+    switch blobs.look(at: key) {
     case .absent: return true
     case .present(let bytes): return recording.workingBytes.map { $0 != bytes } ?? false
     case .unknown: return false

@@ -21,10 +21,8 @@ package struct LiveJob: Sendable {
   package let tenant: Tenant
   /// The recording whose waveform the job writes; nil if it writes none.
   package let recording: RecordingID?
-  /// The path of the waveform file in the job's work folder.
-  package var pyramidPath: String?
-  /// The path of the waveform file after the job has succeeded. The recording's row names it slightly later.
-  package var finishedPyramidPath: String?
+  /// The latest attempt, which writes the waveform if the job writes one.
+  package var writer: AttemptToken?
   /// The state that was last passed to `whenChanged`.
   var announced: Mark?
 

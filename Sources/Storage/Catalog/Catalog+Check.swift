@@ -6,7 +6,7 @@ extension Catalog {
     try read { db in
       try Self.intact(
         db.rows("SELECT * FROM conversions WHERE recording = ?", [id.text])
-      ) { try ConversionRow(row: $0).conversion.file }
+      ) { try ConversionRow(row: $0).conversion.key.name }
     }
   }
 

@@ -45,14 +45,14 @@ extension Catalog {
 
   private func keep(_ conversion: Conversion, limit: Int64, at now: Timestamp, _ db: CatalogTransaction) throws {
     if let older = try Self.conversion(of: conversion.recording, to: conversion.format, db),
-      older.file != conversion.file
+      older.key != conversion.key
     {
       try discard(older, at: now, db)
     }
     try ConversionRow(conversion: conversion).insertOrReplace(db)
     var total = try db.first("SELECT CAST(sum(bytes) AS bigint) FROM conversions", as: Int64.self) ?? 0
     let others = try Self.intact(
-      db.rows("SELECT * FROM conversions WHERE file <> ? ORDER BY used_at", [conversion.file])
+      db.rows("SELECT * FROM conversions WHERE key <> ? ORDER BY used_at", [conversion.key.description])
     ) { try ConversionRow(row: $0).conversion }
     for other in others where total > limit {
       try discard(other, at: now, db)
@@ -62,14 +62,16 @@ extension Catalog {
 
   private func discard(_ conversion: Conversion, at now: Timestamp, _ db: CatalogTransaction) throws {
     try Self.forget(conversion, db)
-    try Self.addGarbage(conversion.file, of: conversion.recording, due: now, db)
+    try Self.addGarbage(conversion.key, due: now, db)
   }
 
   /// Records that a conversion was requested. Writes only if the last time recorded is more than an hour ago.
   package func touch(_ conversion: Conversion) throws(StorageError) {
     guard Timestamp.now.milliseconds - conversion.usedAt.milliseconds > 3_600_000 else { return }
     try write { db in
-      try db.run("UPDATE conversions SET used_at = ? WHERE file = ?", [Timestamp.now.milliseconds, conversion.file])
+      try db.run(
+        "UPDATE conversions SET used_at = ? WHERE key = ?",
+        [Timestamp.now.milliseconds, conversion.key.description])
     }
   }
 
@@ -82,7 +84,7 @@ extension Catalog {
   }
 
   private static func forget(_ conversion: Conversion, _ db: CatalogTransaction) throws {
-    try db.run("DELETE FROM conversions WHERE file = ?", [conversion.file])
+    try db.run("DELETE FROM conversions WHERE key = ?", [conversion.key.description])
   }
 
   private static func conversion(of id: RecordingID, to format: String, _ db: CatalogTransaction) throws -> Conversion?
@@ -104,11 +106,12 @@ struct ConversionRow: TableRow {
   init(conversion: Conversion) { self.conversion = conversion }
 
   init(row: SQLRow) throws {
+    guard let key = try objectKey(row, "key") else { throw StorageError.corrupt(column: "key", value: "NULL") }
     conversion = Conversion(
-      recording: try identifier(row, "recording"), format: try value(row, "format"), file: try value(row, "file"),
+      recording: try identifier(row, "recording"), format: try value(row, "format"), key: key,
       bytes: try value(row, "bytes"), sha256: try value(row, "sha256"),
       usedAt: Timestamp(milliseconds: try value(row, "used_at")))
-    guard MediaStore.isFileName(conversion.file), conversion.file.hasPrefix("converted-"), conversion.bytes >= 0,
+    guard key.recording == conversion.recording, key.name.hasPrefix("converted-"), conversion.bytes >= 0,
       conversion.usedAt.isPlausible
     else {
       throw StorageError.corrupt(column: "conversions", value: conversion.recording.text)
@@ -118,7 +121,9 @@ struct ConversionRow: TableRow {
   func encode(to container: inout ColumnValues) throws {
     container["recording"] = conversion.recording.text
     container["format"] = conversion.format
-    container["file"] = conversion.file
+    container["key"] = conversion.key.description
+    // For nodes of the version before.
+    container["file"] = conversion.key.name
     container["bytes"] = conversion.bytes
     container["sha256"] = conversion.sha256
     container["used_at"] = conversion.usedAt.milliseconds

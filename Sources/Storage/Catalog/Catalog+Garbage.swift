@@ -3,12 +3,13 @@ enum Garbage: Sendable, Hashable {
   /// All files of an attempt that isn't the result of its job.
   case files(of: AttemptToken, folder: RecordingID)
   /// A file that no row names any more.
-  case file(String, folder: RecordingID)
+  case object(ObjectKey)
 
   /// The recording in whose folder the files are.
   var folder: RecordingID {
     switch self {
-    case .files(_, let folder), .file(_, let folder): folder
+    case .files(_, let folder): folder
+    case .object(let key): key.recording
     }
   }
 
@@ -16,17 +17,17 @@ enum Garbage: Sendable, Hashable {
   func includes(_ name: String) -> Bool {
     switch self {
     case .files(let token, _): name.contains("-\(token.name).")
-    case .file(let file, _): name == file
+    case .object(let key): name == key.name
     }
   }
 }
 
 extension Catalog {
-  /// Records that a file in a recording's folder may be removed from `due` on.
-  static func addGarbage(_ name: String, of id: RecordingID, due: Timestamp, _ db: CatalogTransaction) throws {
+  /// Records that an object may be removed from `due` on.
+  static func addGarbage(_ key: ObjectKey, due: Timestamp, _ db: CatalogTransaction) throws {
     try db.run(
       "INSERT INTO garbage (object, due) VALUES (?, ?) ON CONFLICT (object) DO UPDATE SET due = excluded.due",
-      ["recordings/\(id)/\(name)", due.milliseconds])
+      [key.description, due.milliseconds])
   }
 
   /// Returns what may be removed now, at most about `limit` rows. Unreadable rows are skipped.
@@ -46,16 +47,8 @@ extension Catalog {
           throw StorageError.corrupt(column: "nonce", value: token.nonce)
         }
         return .files(of: token, folder: try identifier(row, "folder"))
-      } + objects.compactMap(Self.garbage)
+      } + objects.compactMap { ObjectKey($0).map(Garbage.object) }
     }
-  }
-
-  private static func garbage(named object: String) -> Garbage? {
-    let parts = object.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-    guard parts.count == 3, parts[0] == "recordings", let folder = RecordingID(parts[1]),
-      MediaStore.isFileName(parts[2])
-    else { return nil }
-    return .file(parts[2], folder: folder)
   }
 
   /// Deletes the records of what has been removed.
@@ -68,8 +61,7 @@ extension Catalog {
           try db.run(
             "UPDATE attempts SET due = NULL WHERE job = ? AND attempt = ? AND nonce = ?",
             [token.job.text, token.attempt, token.nonce])
-        case .file(let name, let folder):
-          try db.run("DELETE FROM garbage WHERE object = ?", ["recordings/\(folder)/\(name)"])
+        case .object(let key): try db.run("DELETE FROM garbage WHERE object = ?", [key.description])
         }
       }
     }

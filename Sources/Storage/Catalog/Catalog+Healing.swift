@@ -95,7 +95,7 @@ extension Catalog {
       guard recording.audioFile != nil else { return _ = try delete(id, of: recording.tenant, at: now(db), db) }
       let job = Job(kind: .waveform, recording: id)
       try Self.insert(job, db)
-      _ = try Self.update(id, db) { ($0.waveformState, $0.waveformJob, $0.waveformFile) = (.queued, job.id, nil) }
+      _ = try Self.update(id, db) { ($0.waveformState, $0.waveformJob, $0.waveformKey) = (.queued, job.id, nil) }
     }
   }
 }

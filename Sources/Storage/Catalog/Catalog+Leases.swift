@@ -88,8 +88,8 @@ extension Catalog {
         return moved
       }
       if let recording = try Self.update(before.id, db, change) {
-        for name in before.derivedFiles where !recording.derivedFiles.contains(name) {
-          try Self.addGarbage(name, of: before.id, due: now + Self.supersededSeconds, db)
+        for key in before.derivedFiles where !recording.derivedFiles.contains(key) {
+          try Self.addGarbage(key, due: now + Self.supersededSeconds, db)
         }
         try Self.insert(embedded: tracks, of: recording, limit: limit, db)
       }
@@ -244,5 +244,5 @@ extension Catalog {
 
 extension Recording {
   /// The files that are made from the audio.
-  fileprivate var derivedFiles: [String] { [workingFile, waveformFile].compactMap { $0 } }
+  fileprivate var derivedFiles: [ObjectKey] { [workingKey, waveformKey].compactMap { $0 } }
 }

@@ -30,8 +30,8 @@ struct RecordingRow: TableRow {
         frames: try nullable(row, "frames"), estimatedFrames: try nullable(row, "estimated_frames"),
         duration: try nullable(row, "duration")),
       waveformState: try choice(row, "waveform_state"), waveformJob: try optionalIdentifier(row, "waveform_job"),
-      waveformFile: try nullable(row, "waveform_file"), audioFile: try nullable(row, "audio_file"),
-      media: try nullable(row, "media"), workingFile: try nullable(row, "working_file"),
+      waveformKey: try objectKey(row, "waveform_key"), audioKey: try objectKey(row, "audio_key"),
+      media: try nullable(row, "media"), workingKey: try objectKey(row, "working_key"),
       workingBytes: try nullable(row, "working_bytes"),
       warnings: try list(row, "warnings") ?? [], derivedFrom: derivedFrom,
       noiseRegions: try list(row, "noise_regions"))
@@ -56,10 +56,14 @@ struct RecordingRow: TableRow {
     container["duration"] = recording.format.duration
     container["waveform_state"] = recording.waveformState.rawValue
     container["waveform_job"] = recording.waveformJob?.text
+    container["waveform_key"] = recording.waveformKey?.description
+    container["audio_key"] = recording.audioKey?.description
+    // For nodes of the version before, which know only these names.
     container["waveform_file"] = recording.waveformFile
     container["audio_file"] = recording.audioFile
-    container["media"] = recording.media
     container["working_file"] = recording.workingFile
+    container["media"] = recording.media
+    container["working_key"] = recording.workingKey?.description
     container["working_bytes"] = recording.workingBytes
     container["warnings"] = String(decoding: try JSONEncoder().encode(recording.warnings), as: UTF8.self)
     container["derived_recording"] = recording.derivedFrom?.recording.text
@@ -191,6 +195,12 @@ private func list<Element: Decodable>(_ row: SQLRow, _ column: String) throws ->
 
 func optionalIdentifier<Entity>(_ row: SQLRow, _ column: String) throws -> Identifier<Entity>? {
   try nullable(row, column) as String? == nil ? nil : try identifier(row, column)
+}
+
+/// Returns the key of an object, or nil for NULL.
+func objectKey(_ row: SQLRow, _ column: String) throws -> ObjectKey? {
+  guard try nullable(row, column) as String? != nil else { return nil }
+  return try parse(row, column, ObjectKey.init)
 }
 
 func identifier<Entity>(_ row: SQLRow, _ column: String) throws -> Identifier<Entity> {

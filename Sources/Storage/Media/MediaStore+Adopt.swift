@@ -32,7 +32,7 @@ extension MediaStore {
   /// write what the system has not yet written. On an error the file is removed, and so is the recording's folder if it
   /// was empty. `made` are files that were made from it, which become the recording's too.
   package func adopt(
-    _ file: consuming IncomingFile, as id: RecordingID, name: String, with made: [MadeFile] = []
+    _ file: consuming IncomingFile, as id: RecordingID, name: String, with made: [MadeFile]
   ) throws(StorageError) -> StoredFile {
     let file = file
     let path = finalPath(of: id, name: name)
@@ -54,7 +54,7 @@ extension MediaStore {
       removeFolderIfUnused(of: id)
       throw error
     }
-    return StoredFile(path: path, name: name, bytes: file.byteCount, sha256: file.digest())
+    return StoredFile(key: ObjectKey(id, name), bytes: file.byteCount, sha256: file.digest())
   }
 
   private func add(_ made: MadeFile, to id: RecordingID) throws(StorageError) {
@@ -63,32 +63,6 @@ extension MediaStore {
       if made.isNeeded { try FileDescriptor(path: made.path, flags: O_RDONLY | O_NOFOLLOW).sync() }
       try FileSystem.rename(made.path, to: path)
     } catch .io(_, _, ENOENT) where !made.isNeeded {}
-  }
-
-  /// Turns a file that a job has written on the store's disk into the file `name` of recording `id`, just as durably.
-  ///
-  /// Reads the file once for its SHA-256. After an error it may be at either path; when the job runs again, it is
-  /// rewritten.
-  ///
-  /// With `makesFolder` false, throws if the recording's folder is missing, so that the folder of a deleted recording
-  /// isn't created again.
-  package func adopt(
-    path source: String, as id: RecordingID, name: String, makesFolder: Bool = true
-  ) throws(StorageError) -> StoredFile {
-    let path = finalPath(of: id, name: name)
-    let file = try FileDescriptor(path: source, flags: O_RDONLY)
-    let (bytes, sha256) = try Self.measure(file)
-    if makesFolder { try makeFolder(of: id) }
-    try file.sync()
-    try FileSystem.rename(source, to: path)
-    try FileSystem.syncFolder(folder(of: id))
-    return StoredFile(path: path, name: name, bytes: bytes, sha256: sha256)
-  }
-
-  /// Turns a file that a job may have written into the file `name` of recording `id`. Not durable, so use it only for
-  /// files that can be made again.
-  package func move(_ source: String, to id: RecordingID, name: String) {
-    try? FileSystem.rename(source, to: finalPath(of: id, name: name))
   }
 
   /// Returns the content of a file that a job may have written; nil if there is none, or if it is longer than `limit`

@@ -41,7 +41,7 @@ extension MediaStore {
   /// Turns the mark of the unfinished durably into the file `path`. Returns false if there is no mark.
   private func turnMark(of id: RecordingID, into path: String, _ json: [UInt8]) throws(StorageError) -> Bool {
     let mark = folder(of: id) + "/" + Self.marker
-    guard case .present = look(at: Self.marker, of: id),
+    guard case .present = look(at: ObjectKey(id, Self.marker)),
       let file = try? FileDescriptor(path: mark, flags: O_WRONLY | O_TRUNC | O_NOFOLLOW)
     else { return false }
     try file.write(json.span)
@@ -78,7 +78,7 @@ extension MediaStore {
   /// Whether the folder is marked as that of an unacknowledged recording. Throws `.io` if the disk doesn't respond,
   /// because only a mark that was actually found permits removing anything.
   func isUnfinished(_ id: RecordingID) throws(StorageError) -> Bool {
-    switch look(at: Self.marker, of: id) {
+    switch look(at: ObjectKey(id, Self.marker)) {
     case .present: true
     case .absent: false
     case .unknown: throw .io(operation: "stat", path: folder(of: id) + "/" + Self.marker, errno: EIO)

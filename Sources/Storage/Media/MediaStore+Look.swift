@@ -11,14 +11,17 @@ package enum FileLook: Sendable, Equatable {
 }
 
 extension MediaStore {
-  /// Looks for a recording's file with that name. Costs one system call.
-  package func look(at name: String, of id: RecordingID) -> FileLook {
+  /// Looks for an object. Costs one system call.
+  package func look(at key: ObjectKey) -> FileLook {
     do {
-      return .present(bytes: try FileSystem.length(of: folder(of: id) + "/" + name))
+      return .present(bytes: try FileSystem.length(of: path(of: key)))
     } catch .io(_, _, let number) {
       return [ENOENT, ENOTDIR].contains(number) ? .absent : .unknown
     } catch {
       return .unknown
     }
   }
+
+  /// Whether a recording has a file with that name. True if the disk doesn't respond.
+  package func hasFile(_ name: String, of id: RecordingID) -> Bool { look(at: ObjectKey(id, name)) != .absent }
 }

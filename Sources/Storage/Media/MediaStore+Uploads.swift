@@ -103,7 +103,7 @@ extension MediaStore {
       try makeFolder(of: id)
       try FileSystem.link(part.path, to: path)
       try FileSystem.syncFolder(folder(of: id))
-      return StoredFile(path: path, name: name, bytes: part.byteCount, sha256: sha256)
+      return StoredFile(key: ObjectKey(id, name), bytes: part.byteCount, sha256: sha256)
     } catch {
       try? FileSystem.remove(path)
       removeFolderIfUnused(of: id)

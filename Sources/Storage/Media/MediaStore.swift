@@ -26,12 +26,10 @@
 import Glibc
 import Synchronization
 
-/// A file that was adopted: it is durable and has its final name.
+/// A file that became an object: it is durable.
 package struct StoredFile: Sendable, Equatable {
-  /// The path of the file.
-  package let path: String
-  /// Its name in the recording's folder.
-  package let name: String
+  /// The key, for the row that names the file.
+  package let key: ObjectKey
   /// Its length in bytes.
   package let bytes: Int64
   /// The SHA-256 as 64 lower-case hexadecimal digits.
@@ -178,7 +176,7 @@ package final class MediaStore: Sendable {
   }
 
   /// Returns the folder of a recording's files, whether or not it exists.
-  package func folder(of id: RecordingID) -> String { recordings + "/" + id.text }
+  func folder(of id: RecordingID) -> String { recordings + "/" + id.text }
 
   /// Returns the work folder of a job, whether or not it exists.
   package func workFolder(of id: JobID) -> String { jobs + "/" + id.text }
@@ -186,7 +184,7 @@ package final class MediaStore: Sendable {
   /// Creates a recording's folder, with the mark of the unfinished, unless it exists. Makes its name durable and
   /// returns its path.
   @discardableResult
-  package func makeFolder(of id: RecordingID) throws(StorageError) -> String {
+  func makeFolder(of id: RecordingID) throws(StorageError) -> String {
     try checkClaim()
     if try FileSystem.makeFolder(folder(of: id)) {
       _ = try FileDescriptor(path: folder(of: id) + "/" + Self.marker, flags: O_WRONLY | O_CREAT)
@@ -238,22 +236,6 @@ package final class MediaStore: Sendable {
   /// start's sweep removes it.
   package func removeWorkFolder(of id: JobID) {
     try? FileSystem.remove(workFolder(of: id))
-  }
-
-  /// Whether a recording has a file with that name. True if the disk doesn't respond.
-  package func hasFile(_ name: String, of id: RecordingID) -> Bool {
-    do { return try FileSystem.length(of: folder(of: id) + "/" + name) >= 0 } catch .io(_, _, let code) {
-      return code != ENOENT && code != ENOTDIR
-    } catch {
-      return true
-    }
-  }
-
-  /// Removes a file derived from a recording and no longer named by any row; on failure it is removed with the
-  /// recording. Never removes the recording's own file, even if a damaged row names it.
-  package func remove(_ name: String, of id: RecordingID) {
-    guard !name.hasPrefix("audio"), Self.isFileName(name) else { return }
-    try? FileSystem.remove(finalPath(of: id, name: name))
   }
 
   /// Removes a recording's files, after its row was deleted. Missing files aren't an error.

@@ -19,6 +19,9 @@ package struct AttemptToken: Sendable, Hashable {
   /// The name of the attempt in its job's folder: "<attempt>-<nonce>".
   package var shortName: String { "\(attempt)-\(nonce)" }
 
+  /// Returns the name of one of the attempt's files in its job's folder.
+  package func workName(_ fileExtension: String) -> String { "\(shortName).\(fileExtension)" }
+
   /// Returns a new nonce.
   package static func newNonce() -> String {
     var random = SystemRandomNumberGenerator()

@@ -4,8 +4,8 @@ package struct Conversion: Sendable, Equatable {
   package var recording: RecordingID
   /// The format: "mp3", "opus" …
   package var format: String
-  /// The file's name in the recording's folder.
-  package var file: String
+  /// The key of the file.
+  package var key: ObjectKey
   /// The file's length in bytes.
   package var bytes: Int64
   /// The SHA-256 as 64 lower-case hexadecimal digits.
@@ -15,11 +15,11 @@ package struct Conversion: Sendable, Equatable {
 
   /// Creates a conversion. Its file must be durable.
   package init(
-    recording: RecordingID, format: String, file: String, bytes: Int64, sha256: String, usedAt: Timestamp = .now
+    recording: RecordingID, format: String, key: ObjectKey, bytes: Int64, sha256: String, usedAt: Timestamp = .now
   ) {
     self.recording = recording
     self.format = format
-    self.file = file
+    self.key = key
     self.bytes = bytes
     self.sha256 = sha256
     self.usedAt = usedAt

@@ -2,8 +2,8 @@ import Terms
 
 /// A recording: what is known about it, and which of its files are complete.
 ///
-/// Its sound never changes once `audioFile` is set. `name`, `format`, and `warnings` come from untrusted files.
-package struct Recording: Sendable, Codable, Equatable {
+/// Its sound never changes once `audioKey` is set. `name`, `format`, and `warnings` come from untrusted files.
+package struct Recording: Sendable, Equatable {
   /// The ID, which also names its folder.
   package let id: RecordingID
   /// Whose it is. Set when its row is inserted.
@@ -12,7 +12,7 @@ package struct Recording: Sendable, Codable, Equatable {
     set { owner = newValue == .none ? nil : newValue }
   }
   /// The tenant, nil for `none`, so that descriptions of recordings without a tenant have no member for it.
-  private var owner: Tenant?
+  var owner: Tenant?
   /// Any text without NUL, at which SQLite would truncate it. Never part of a path.
   package var name: String
   /// When it was uploaded, or when the job that produces it was requested.
@@ -27,14 +27,14 @@ package struct Recording: Sendable, Codable, Equatable {
   package var waveformState: WaveformState
   /// The job that builds, or built, the waveform.
   package var waveformJob: JobID?
-  /// The name of the waveform's file in the recording's folder.
-  package var waveformFile: String?
-  /// The name of the audio file in the recording's folder; nil until it is complete.
-  package var audioFile: String?
+  /// The key of the waveform's file; nil if there is none.
+  package var waveformKey: ObjectKey?
+  /// The key of the audio file; nil until it is complete.
+  package var audioKey: ObjectKey?
   /// What decoding needs to know about a file that isn't read directly, in JSON; nil for files that are.
   package var media: String?
-  /// The name of the lossless copy of such a file's sound in the recording's folder; nil until it is complete.
-  package var workingFile: String?
+  /// The key of the lossless copy of such a file's sound; nil until it is complete.
+  package var workingKey: ObjectKey?
   /// Length of the working copy in bytes; nil if there is none, or if an earlier version made it.
   package var workingBytes: Int64?
   /// Errors in the file's headers.
@@ -48,8 +48,8 @@ package struct Recording: Sendable, Codable, Equatable {
   package init(
     id: RecordingID = RecordingID(), name: String, createdAt: Timestamp = .now, bytes: Int64? = nil,
     sha256: String? = nil, format: SoundShape, waveformState: WaveformState = .queued,
-    waveformJob: JobID? = nil, waveformFile: String? = nil, audioFile: String? = nil, media: String? = nil,
-    workingFile: String? = nil, workingBytes: Int64? = nil,
+    waveformJob: JobID? = nil, waveformKey: ObjectKey? = nil, audioKey: ObjectKey? = nil, media: String? = nil,
+    workingKey: ObjectKey? = nil, workingBytes: Int64? = nil,
     warnings: [Warning] = [], derivedFrom: Derivation? = nil, noiseRegions: [NoiseRegion]? = nil
   ) {
     self.id = id
@@ -60,10 +60,10 @@ package struct Recording: Sendable, Codable, Equatable {
     self.format = format
     self.waveformState = waveformState
     self.waveformJob = waveformJob
-    self.waveformFile = waveformFile
-    self.audioFile = audioFile
+    self.waveformKey = waveformKey
+    self.audioKey = audioKey
     self.media = media
-    self.workingFile = workingFile
+    self.workingKey = workingKey
     self.workingBytes = workingBytes
     self.warnings = warnings
     self.derivedFrom = derivedFrom
@@ -72,8 +72,13 @@ package struct Recording: Sendable, Codable, Equatable {
 }
 
 extension Recording {
-  /// The name of the file to read the sound from: the audio file, or the working copy of one that isn't read directly.
-  package var soundFile: String? { media == nil ? audioFile : workingFile }
+  /// The key of the file to read the sound from: the audio file, or the working copy of one that isn't read directly.
+  package var soundKey: ObjectKey? { media == nil ? audioKey : workingKey }
+
+  /// The names of the files in the recording's folder.
+  var audioFile: String? { audioKey?.name }
+  var waveformFile: String? { waveformKey?.name }
+  var workingFile: String? { workingKey?.name }
 }
 
 /// The recording and job that produced a recording. Both may have been deleted since.

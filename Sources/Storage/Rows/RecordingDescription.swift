@@ -67,11 +67,13 @@ extension Recording {
   var isPlausible: Bool {
     // Each kind of file has its own names, so that none can be taken for another. Otherwise, a damaged row could cause
     // the audio to be removed as a damaged waveform, or overwritten by a working copy.
-    let files = [(audioFile, "audio"), (workingFile, "working"), (waveformFile, "waveform")]
+    let files = [(audioKey, "audio"), (workingKey, "working"), (waveformKey, "waveform")]
     let regions = noiseRegions ?? []
     return createdAt.isPlausible && format.isPlausible && bytes ?? 0 >= 0 && workingBytes ?? 0 >= 0
       && sha256.map { $0.utf8.count == 64 && $0.utf8.allSatisfy(\.isLowerHexDigit) } ?? true
-      && files.allSatisfy { name, kind in name.map { $0.hasPrefix(kind) && MediaStore.isFileName($0) } ?? true }
+      && files.allSatisfy { key, kind in
+        key.map { $0.recording == id && $0.name.hasPrefix(kind) && MediaStore.isFileName($0.name) } ?? true
+      }
       && regions.allSatisfy { [$0.start, $0.end, $0.level, $0.score].allSatisfy(\.isFinite) }
   }
 }

@@ -151,8 +151,29 @@ enum Schema {
           ALTER TABLE webhooks ADD COLUMN lease_until INTEGER;
           """)
     }
+    migrator.registerMigration("22 keys of files") { db in
+      // From here on, the columns with names are only written.
+      for (column, file) in keyColumns.sorted(by: { $0.key < $1.key }) {
+        try db.execute(
+          sql: """
+            ALTER TABLE recordings ADD COLUMN \(column) TEXT;
+            UPDATE recordings SET \(column) = \(key(of: file)) WHERE \(file) IS NOT NULL;
+            """)
+      }
+      try db.execute(
+        sql: """
+          ALTER TABLE conversions ADD COLUMN key TEXT;
+          UPDATE conversions SET key = \(key(of: "file", "recording"));
+          """)
+    }
     return migrator
   }
+
+  /// The columns of `recordings` with keys, and those with the names of files that they come from.
+  static let keyColumns = ["audio_key": "audio_file", "waveform_key": "waveform_file", "working_key": "working_file"]
+
+  /// Returns the key of a file that an earlier version wrote, in SQL.
+  static func key(of file: String, _ id: String = "id") -> String { "'recordings/' || \(id) || '/' || \(file)" }
 
   /// `name_folded` is `NameSearch.fold(name)`. `heartbeat` has a single row, updated to verify that the catalog is
   /// writable.

@@ -151,23 +151,23 @@ package struct DataCheck: Sendable {
     _ recording: Recording, files conversions: [String], _ report: inout Report
   ) throws(StorageError) {
     report.recordings += 1
-    guard let audio = recording.audioFile else { return }
+    guard let audio = recording.audioKey else { return }
     try checkAudio(audio, of: recording, &report)
-    if let name = recording.workingFile { checkWorkingCopy(name, of: recording, &report) }
-    if recording.waveformState == .ready, let name = recording.waveformFile {
+    if let key = recording.workingKey { checkWorkingCopy(key, of: recording, &report) }
+    if recording.waveformState == .ready, let key = recording.waveformKey {
       report.files += 1
-      if !store.hasFile(name, of: recording.id) {
-        report.add("waveform_missing", inner(recording.id, name), "The waveform's file is missing.")
-      } else if let fault = pyramidFault(store.folder(of: recording.id) + "/" + name) {
-        report.add("waveform_damaged", inner(recording.id, name), "The waveform's file is damaged: \(fault).")
+      if store.look(at: key) == .absent {
+        report.add("waveform_missing", "\(key)", "The waveform's file is missing.")
+      } else if let fault = pyramidFault(store.path(of: key)) {
+        report.add("waveform_damaged", "\(key)", "The waveform's file is damaged: \(fault).")
       }
     }
     try noteStrangeFiles(of: recording, beside: conversions, &report)
   }
 
-  private func checkWorkingCopy(_ name: String, of recording: Recording, _ report: inout Report) {
-    let path = inner(recording.id, name)
-    switch store.look(at: name, of: recording.id) {
+  private func checkWorkingCopy(_ key: ObjectKey, of recording: Recording, _ report: inout Report) {
+    let path = "\(key)"
+    switch store.look(at: key) {
     case .absent: report.add("working_copy_missing", path, "The working copy of the audio is missing.")
     case .unknown: report.add("working_copy_damaged", path, "The working copy of the audio can't be read.")
     case .present(let bytes):
@@ -214,18 +214,18 @@ package struct DataCheck: Sendable {
     }
   }
 
-  private func checkAudio(_ name: String, of recording: Recording, _ report: inout Report) throws(StorageError) {
-    let path = inner(recording.id, name)
+  private func checkAudio(_ key: ObjectKey, of recording: Recording, _ report: inout Report) throws(StorageError) {
+    let path = "\(key)"
     report.files += 1
     do {
-      let length = try FileSystem.length(of: store.folder(of: recording.id) + "/" + name)
+      let length = try FileSystem.length(of: store.path(of: key))
       report.bytes += length
       guard length == recording.bytes else {
         let expected = recording.bytes.map { "\($0)" } ?? "an unknown number of"
         return report.add("audio_damaged", path, "The audio has \(length) bytes; the catalog says \(expected).")
       }
       guard readsAudio, let expected = recording.sha256 else { return }
-      let file = try FileDescriptor(path: store.folder(of: recording.id) + "/" + name, flags: O_RDONLY)
+      let file = try FileDescriptor(path: store.path(of: key), flags: O_RDONLY)
       if try MediaStore.measure(file).sha256 != expected {
         report.add("audio_damaged", path, "The audio's SHA-256 is not what the catalog says.")
       }

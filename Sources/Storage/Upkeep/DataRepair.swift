@@ -120,12 +120,12 @@ package struct DataRepair: Sendable {
   private func salvage(from path: String, into catalog: Catalog, _ done: inout [String]) throws(StorageError) {
     var count = 0
     for var recording in Self.readableRecordings(path) {
-      guard let audio = recording.audioFile, store.hasFile(audio, of: recording.id),
+      guard let audio = recording.audioKey, store.look(at: audio) != .absent,
         store.description(of: recording.id) == nil, try catalog.recording(recording.id) == nil
       else { continue }
       if recording.bytes == nil || recording.sha256 == nil {
         // The table lacks the column.
-        let file = try FileDescriptor(path: store.folder(of: recording.id) + "/" + audio, flags: O_RDONLY)
+        let file = try FileDescriptor(path: store.path(of: audio), flags: O_RDONLY)
         let found = try MediaStore.measure(file)
         (recording.bytes, recording.sha256) = (found.bytes, found.sha256)
       }
@@ -160,7 +160,11 @@ package struct DataRepair: Sendable {
     try Schema.migrator.migrate(model)
     let known = try model.read { try $0.columns(in: "recordings").map(\.name) }
     let present = Set(try db.columns(in: "recordings").map(\.name))
-    return known.map { present.contains($0) ? $0 : "NULL AS \($0)" }.joined(separator: ", ")
+    return known.map { column in
+      if present.contains(column) { return column }
+      let file = Schema.keyColumns[column]
+      return (file.map { present.contains($0) ? Schema.key(of: $0) : "NULL" } ?? "NULL") + " AS \(column)"
+    }.joined(separator: ", ")
   }
 
   private func repairFiles(of catalog: Catalog, _ done: inout [String]) throws(StorageError) {
@@ -170,8 +174,8 @@ package struct DataRepair: Sendable {
       if try reconciliation.correctRow(of: recording.id, holds: store.hasIntactAudio) { corrected += 1 }
     }
     if corrected > 0 { done.append("\(corrected) damaged rows were written again.") }
-    for recording in try catalog.recordings(limit: .max) where recording.audioFile != nil {
-      if lacksWaveform(recording), let audio = recording.audioFile, store.hasFile(audio, of: recording.id) {
+    for recording in try catalog.recordings(limit: .max) where recording.audioKey != nil {
+      if lacksWaveform(recording), let audio = recording.audioKey, store.look(at: audio) != .absent {
         try catalog.update(recording.id) { ($0.waveformState, $0.waveformJob) = (.queued, nil) }
         try catalog.resume(stranded: recording.id)
         rebuilt += 1
@@ -187,14 +191,14 @@ package struct DataRepair: Sendable {
   }
 
   private func lacksWaveform(_ recording: Recording) -> Bool {
-    if let working = recording.workingFile {
-      switch store.look(at: working, of: recording.id) {
+    if let working = recording.workingKey {
+      switch store.look(at: working) {
       case .absent: return true
       case .present(let bytes): if let expected = recording.workingBytes, bytes != expected { return true }
       case .unknown: break
       }
     }
-    guard recording.waveformState == .ready, let name = recording.waveformFile else { return false }
-    return !store.hasFile(name, of: recording.id) || pyramidFault(store.folder(of: recording.id) + "/" + name) != nil
+    guard recording.waveformState == .ready, let key = recording.waveformKey else { return false }
+    return store.look(at: key) == .absent || pyramidFault(store.path(of: key)) != nil
   }
 }

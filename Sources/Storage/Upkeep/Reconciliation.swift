@@ -122,7 +122,7 @@ package struct Reconciliation: Sendable {
     if recording.waveformState == .ready, files.allSatisfy({ store.hasFile($0, of: id) }) { return (recording, []) }
     // The job that was to build it was lost with its row.
     let job = Job(kind: .waveform, recording: id)
-    (recording.waveformState, recording.waveformJob, recording.waveformFile) = (.queued, job.id, nil)
+    (recording.waveformState, recording.waveformJob, recording.waveformKey) = (.queued, job.id, nil)
     return (recording, [job])
   }
 
@@ -223,7 +223,7 @@ extension Recording {
   /// Whether the constant properties of a finished recording are the same in both. A description has a checksum and a
   /// row has none, so if they differ, the row was damaged.
   fileprivate func isSameAudio(as other: Recording) -> Bool {
-    audioFile == other.audioFile && bytes == other.bytes && sha256 == other.sha256 && createdAt == other.createdAt
+    audioKey == other.audioKey && bytes == other.bytes && sha256 == other.sha256 && createdAt == other.createdAt
       && media == other.media && format.container == other.format.container && format.codec == other.format.codec
       && format.sampleRate == other.format.sampleRate && format.channels == other.format.channels
   }

@@ -1,0 +1,95 @@
+/// Where recordings' files are kept, by key. Thread-safe.
+///
+/// `MediaStore` keeps them in a folder. A store with an S3 interface would also keep those in use in a cache on a local
+/// disk, because workers, libsndfile and ffmpeg read files; what it would do is noted at each member.
+///
+/// Every member except `fileAtHand` may block, so call it on a worker queue, never on an event loop.
+package protocol Blobs: Sendable {
+  /// Moves a file from the scratch disk into the store. When this returns, the object survives a power failure.
+  ///
+  /// Reads the file once for its SHA-256. After an error the file may be at either place; when the job runs again, it
+  /// is rewritten. A row that names the key as unneeded, of `attempts` or `garbage`, must have been written before.
+  ///
+  /// `makesFolder`: false throws if nothing is left of the recording, so that a deleted one isn't begun again.
+  ///
+  /// S3: one PUT, or parts and a completion, with the SHA-256; the file becomes the cache's copy. There are no folders
+  /// there, so an object of a deleted recording can appear; the row of `attempts` has it removed.
+  func put(_ path: String, as key: ObjectKey, makesFolder: Bool) throws(StorageError) -> StoredFile
+
+  /// Like `put`, but not durable: only for files that can be made again. Does nothing if there is no such file.
+  ///
+  /// S3: a PUT whose failure is ignored.
+  func offer(_ path: String, as key: ObjectKey)
+
+  /// Turns a received file into the first object of a new recording, together with the files that were made from it.
+  /// See `put`; on an error nothing is left of the recording.
+  ///
+  /// S3: PUTs, all of them finished before this returns.
+  func adopt(
+    _ file: consuming IncomingFile, as id: RecordingID, name: String, with made: [MadeFile]
+  ) throws(StorageError) -> StoredFile
+
+  /// Turns the bytes of a resumable upload into the first object of a new recording. The part stays until the
+  /// recording has its row. On an error nothing is left of the recording.
+  ///
+  /// S3: joins the segments, which are objects already, by UploadPartCopy.
+  func adopt(_ part: UploadPart, as id: RecordingID, name: String) throws(StorageError) -> StoredFile
+
+  /// Returns a local file with the whole object. If there is no object, no file has its path.
+  ///
+  /// The file doesn't change, and it must not be changed. A recording's map of its sound is beside its audio.
+  ///
+  /// Costs the making of a string in a folder. S3: downloads what the cache lacks, with the map, and keeps both there
+  /// while the result is held. So ask only for what is read.
+  func localFile(_ key: ObjectKey) throws(StorageError) -> LocalFile
+
+  /// Returns the local file with the whole object, if it is known without waiting.
+  ///
+  /// S3: nil unless the cache has all of it.
+  func fileAtHand(_ key: ObjectKey) -> LocalFile?
+
+  /// Looks for an object. Costs one system call in a folder. S3: a HEAD, unless the cache has the object.
+  func look(at key: ObjectKey) -> FileLook
+
+  /// Removes an object that was derived from a recording and that no row names any more; on failure it is removed with
+  /// the recording. Never removes the recording's own audio, even if a damaged row names it.
+  ///
+  /// S3: a DELETE; the row of `garbage` has it repeated after a failure.
+  func delete(_ key: ObjectKey)
+
+  /// Removes what an attempt may have put. No row may name it, and the attempt must have ended.
+  ///
+  /// S3: a DELETE of each key that a row of `attempts` may stand for.
+  func removeResults(of token: AttemptToken, in id: RecordingID)
+
+  /// Removes the objects that rows of `attempts` and `garbage` name and that are due. If that fails, throws and leaves
+  /// the rest for the next time.
+  ///
+  /// S3: DELETEs. It never lists a bucket to decide what goes.
+  func removeGarbage(of catalog: Catalog) throws(StorageError)
+
+  /// Removes all objects of a recording whose row was deleted. Missing ones aren't an error.
+  ///
+  /// S3: a DELETE of each key that the row of `removals` lists.
+  func remove(_ id: RecordingID) throws(StorageError)
+
+  /// Removes what a job left of a recording that it failed to make; keeps, apart, what describes a finished recording.
+  func discard(_ id: RecordingID) throws(StorageError)
+
+  /// Throws if objects can't be removed. Costs two system calls in a folder and writes nothing.
+  func checkRemoving() throws(StorageError)
+}
+
+extension Blobs {
+  /// Moves a file from the scratch disk into the store, as the first of a recording's if need be.
+  package func put(_ path: String, as key: ObjectKey) throws(StorageError) -> StoredFile {
+    try put(path, as: key, makesFolder: true)
+  }
+
+  /// Turns a received file into the first object of a new recording.
+  package func adopt(
+    _ file: consuming IncomingFile, as id: RecordingID, name: String
+  ) throws(StorageError) -> StoredFile {
+    try adopt(file, as: id, name: name, with: [])
+  }
+}

@@ -1,0 +1,52 @@
+import Glibc
+
+// In a folder, an object's key is its path, so finding one costs the making of a string, and the scratch disk is the
+// same, so an object begins with a rename.
+
+extension MediaStore: Blobs, Scratch, UploadSpool, GrowingWaveforms {
+  /// Returns the file of an object, whether or not it exists. Costs the making of a string.
+  package func localFile(_ key: ObjectKey) -> LocalFile { LocalFile(path: path(of: key)) }
+
+  /// Returns the file of an object, whether or not it exists: nothing has to be fetched.
+  package func fileAtHand(_ key: ObjectKey) -> LocalFile? { localFile(key) }
+
+  /// Returns the file that an attempt writes its waveform to, whether or not it exists. Costs the making of a string.
+  package func growingWaveform(of token: AttemptToken) -> LocalFile? {
+    LocalFile(path: "\(workFolder(of: token.job))/\(token.workName("pyramid"))")
+  }
+
+  func path(of key: ObjectKey) -> String { "\(recordings)/\(key.recording.text)/\(key.name)" }
+
+  /// Turns a file that a job has written on the store's disk into an object, just as durably as an upload.
+  ///
+  /// With `makesFolder` false, throws if the recording's folder is missing, so that the folder of a deleted recording
+  /// isn't created again.
+  package func put(_ source: String, as key: ObjectKey, makesFolder: Bool) throws(StorageError) -> StoredFile {
+    let path = finalPath(of: key)
+    let file = try FileDescriptor(path: source, flags: O_RDONLY)
+    let (bytes, sha256) = try Self.measure(file)
+    if makesFolder { try makeFolder(of: key.recording) }
+    try file.sync()
+    try FileSystem.rename(source, to: path)
+    try FileSystem.syncFolder(folder(of: key.recording))
+    return StoredFile(key: key, bytes: bytes, sha256: sha256)
+  }
+
+  /// Turns a file that a job may have written into an object. Not durable, so use it only for files that can be made
+  /// again.
+  package func offer(_ source: String, as key: ObjectKey) { try? FileSystem.rename(source, to: finalPath(of: key)) }
+
+  /// Removes an object derived from a recording; see `Blobs.delete`.
+  package func delete(_ key: ObjectKey) {
+    guard !key.name.hasPrefix("audio"), Self.isFileName(key.name) else { return }
+    try? FileSystem.remove(finalPath(of: key))
+  }
+
+  /// Removes the objects that the catalog has recorded as no longer needed; see `GarbageCollection`.
+  package func removeGarbage(of catalog: Catalog) throws(StorageError) {
+    try GarbageCollection(catalog: catalog, store: self).run()
+  }
+
+  /// Returns the path of an object that the service writes or removes.
+  private func finalPath(of key: ObjectKey) -> String { finalPath(of: key.recording, name: key.name) }
+}

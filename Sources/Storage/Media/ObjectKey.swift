@@ -1,0 +1,28 @@
+/// Names one file of one recording in a store of media: `recordings/<recording>/<name>`.
+///
+/// The row that names a file has the whole key, which is chosen when the file is written and only read from the row
+/// afterward. A key is never used for two contents: each recording has a new ID, and the files that jobs add are named
+/// by attempt. In a folder of media, the key is the file's path, so existing files are where their keys say.
+package struct ObjectKey: Sendable, Hashable {
+  /// The recording that the file belongs to.
+  package let recording: RecordingID
+  /// The file's name among those of the recording.
+  package let name: String
+
+  /// Creates the key of a file that is about to be written.
+  package init(_ recording: RecordingID, _ name: String) { (self.recording, self.name) = (recording, name) }
+
+  /// Reads a key from a row, which may be damaged. Fails if it could lead outside a recording's folder.
+  init?(_ text: String) {
+    let parts = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    guard parts.count == 3, parts[0] == "recordings", let recording = RecordingID(parts[1]),
+      MediaStore.isFileName(parts[2])
+    else { return nil }
+    self.init(recording, parts[2])
+  }
+}
+
+extension ObjectKey: CustomStringConvertible {
+  /// The key as one string: the path in a folder of media, and the key in a bucket.
+  package var description: String { "recordings/\(recording.text)/\(name)" }
+}
