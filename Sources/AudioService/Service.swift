@@ -158,16 +158,22 @@ package final class Service: Sendable {
 
   /// Removes files that the catalog has recorded as no longer needed, then again every hour. Runs after the start, when
   /// no lease of an earlier run is left.
-  private static func collectGarbage(_ context: Context, _ catalog: Catalog) {
+  ///
+  /// `start` is as in `SharedUpkeep.run`: the first run looks at all recordings, the others at those of three days.
+  private static func collectGarbage(
+    _ context: Context, _ catalog: Catalog, createdSince start: Timestamp = Timestamp(milliseconds: 0)
+  ) {
     do {
       var count = try GarbageCollection(catalog: catalog, store: context.store).run()
-      if catalog.isShared { count += try SharedUpkeep(catalog: catalog, store: context.store).run() }
+      if catalog.isShared {
+        count += try SharedUpkeep(catalog: catalog, store: context.store).run(createdSince: start)
+      }
       if count > 0 { context.log.notice("removed files that are no longer needed", ["files": "\(count)"]) }
     } catch {
       context.log.failure("files that are no longer needed could not be removed", ["error": logText(error)])
     }
     DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + 3600) { [weak context, weak catalog] in
-      if let context, let catalog { collectGarbage(context, catalog) }
+      if let context, let catalog { collectGarbage(context, catalog, createdSince: .now + -3 * 86_400) }
     }
   }
 

@@ -186,9 +186,10 @@ class Checker:
 
     def objects(self):
         """After a collection, the folder has exactly the files that rows name."""
-        # What may still be in use is kept for an hour. Now nothing is.
+        # What may still be in use is kept for an hour, and what a killed node left for a day. Now nothing is in use.
         self.database.sql("UPDATE attempts SET due = 0 WHERE due IS NOT NULL")
         self.database.sql("UPDATE garbage SET due = 0")
+        self.age_leftovers()
         # A node collects at its start.
         node = self.cluster.nodes[0]
         node.drain()
@@ -210,28 +211,37 @@ class Checker:
             named.setdefault(recording, set()).add(name)
         uploads = {row[0] for row in self.database.rows("SELECT id FROM uploads WHERE recording IS NULL")}
         jobs = {row[0] for row in self.database.rows("SELECT id FROM jobs WHERE state IN ('queued', 'running')")}
-        strays, unfinished, number = [], 0, 0
-        for recording in sorted(os.listdir(os.path.join(self.cluster.media, "recordings"))):
-            files = set(os.listdir(os.path.join(self.cluster.media, "recordings", recording)))
-            if recording not in named and "unfinished" in files:
-                # A node was killed before it could insert the row: nobody was told of this recording.
-                unfinished += 1
-                continue
+        strays, number = [], 0
+        for recording in self.entries("recordings"):
+            files = set(self.entries(f"recordings/{recording}"))
             number += len(files)
             strays += [f"recordings/{recording}/{name}" for name in sorted(files - named.get(recording, set()))]
             if not files and recording not in named:
                 strays.append(f"recordings/{recording}")
-        def unexplained(folder, kept):
-            return [name for name in sorted(os.listdir(os.path.join(self.cluster.media, folder))) if name[:36] not in kept]
+        for folder, kept in (("uploads", uploads), ("removed", set()), ("jobs", jobs)):
+            strays += [f"{folder}/{name}" for name in self.entries(folder) if name[:36] not in kept]
+        with self.journal.lock:
+            self.journal.counts["files that rows name"] = number
+        return strays
 
-        for folder, kept in (("uploads", uploads), ("removed", set())):
-            strays += [f"{folder}/{name}" for name in unexplained(folder, kept)]
-        # If a job ends elsewhere and its node is killed before it can remove the job's work, nothing does so yet.
+    def age_leftovers(self):
+        """Renames what killed nodes left as if it were two days older: the time is in the names."""
+        busy = {row[0] for row in self.database.rows("SELECT id FROM jobs WHERE state IN ('queued', 'running')")}
+        known = {row[0] for row in self.database.rows("SELECT id FROM recordings")}
+        work = [f"jobs/{name}" for name in self.entries("jobs") if name not in busy]
+        unfinished = [f"recordings/{name}" for name in self.entries("recordings")
+                      if name not in known and "unfinished" in self.entries(f"recordings/{name}")]
+        for path in work + unfinished:
+            folder, name = path.split("/")
+            time = int(name[:8] + name[9:13], 16) - 2 * 86_400_000
+            older = f"{folder}/{time >> 16:08x}-{time & 0xffff:04x}{name[13:]}"
+            os.rename(os.path.join(self.cluster.media, path), os.path.join(self.cluster.media, older))
         with self.journal.lock:
             self.journal.counts.update({
-                "files that rows name": number, "folders left unfinished by kills": unfinished,
-                "work folders left by kills": len(unexplained("jobs", jobs))})
-        return strays
+                "work folders left by kills": len(work), "folders left unfinished by kills": len(unfinished)})
+
+    def entries(self, folder):
+        return sorted(os.listdir(os.path.join(self.cluster.media, folder)))
 
     def get(self, node, path):
         connection = node.connect(30)

@@ -262,6 +262,36 @@ import Testing
     #expect(try catalog.removals().isEmpty)
   }
 
+  @Test("in a shared folder, work that a killed node left is removed after a day, and only if no job continues it")
+  func abandonedWork() throws {
+    let store = try MediaStore(shared: folder("shared"), node: "one")
+    let catalog = try Catalog(path: folder("shared.sqlite"))
+    var recording = sample()
+    recording.audioKey = ObjectKey(recording.id, "audio.wav")
+    try store.makeFolder(of: recording.id)
+    let waiting = Job(kind: .waveform, recording: recording.id)
+    // Its node was killed before it could write the description.
+    try catalog.insert(recording, jobs: [waiting])
+    catalog.keepDescriptions(in: store) { Issue.record("\($0): \($1)") }
+    let unacknowledged = RecordingID()
+    try store.makeFolder(of: unacknowledged)
+    let over = JobID()
+    for id in [waiting.id, over] { try store.makeWorkFolder(of: id) }
+    try store.write([1], toWorkFile: store.workFolder(of: over) + "/1-a.pyramid")
+    func folders() throws -> [Set<String>] {
+      [try Set(FileSystem.names(in: store.recordings)), try Set(FileSystem.names(in: store.jobs))]
+    }
+    let all: [Set] = [[recording.id.text, unacknowledged.text], [waiting.id.text, over.text]]
+    #expect(try SharedUpkeep(catalog: catalog, store: store, now: .now + 86_000).run() == 0)
+    #expect(try folders() == all)
+    let later = SharedUpkeep(catalog: catalog, store: store, now: .now + 87_000)
+    #expect(try later.run(createdSince: .now + 60) == 1)
+    #expect(try folders() == [all[0], [waiting.id.text]])
+    #expect(try later.run() == 1)
+    #expect(try folders() == [[recording.id.text], [waiting.id.text]])
+    #expect(try !store.isUnfinished(recording.id), "its row says that it was acknowledged")
+  }
+
   @Test("the segments of an upload are joined in order, without what came after a takeover")
   func segments() throws {
     let store = try MediaStore(shared: folder("shared"), node: "one")

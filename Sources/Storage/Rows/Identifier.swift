@@ -26,6 +26,9 @@ package struct Identifier<Entity>: Hashable, Comparable, Sendable, CustomStringC
   /// The ID as 36 lower-case characters: "0199c0de-0000-7000-8000-000000000000".
   package var text: String { value.text }
 
+  /// When it was created, by the clock of its creator.
+  var created: Timestamp { value.created }
+
   /// A number that sorts like the ID, by its 60 bits of time and counter, with three zero bits at its end: 0 to
   /// 2^63 − 8.
   var number: Int64 { Int64(value.stamp << 3) }

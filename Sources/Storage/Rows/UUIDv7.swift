@@ -45,6 +45,9 @@ struct UUIDv7: Hashable, Comparable, Sendable {
     (high, low) = words
   }
 
+  /// When it was created, by the clock of its creator.
+  var created: Timestamp { Timestamp(milliseconds: Int64(high >> 16)) }
+
   /// The time and counter, as in `UUIDClock`.
   var stamp: UInt64 { (high >> 16) << 12 | high & 0xFFF }
 

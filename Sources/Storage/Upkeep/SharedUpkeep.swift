@@ -2,6 +2,13 @@
 // removed: the files of recordings and uploads whose deletion was recorded (`removals`), the parts of uploads that have
 // become recordings, and what already is in `removed`. Everything else may be another node's work, or someone's
 // recording. Any node may run it at any time, and several at once.
+//
+// A killed node also leaves work that nobody continues. It is removed when it is a day old, which is told from the ID,
+// so that no request or preview can still be using it:
+//
+//   a work folder without an unfinished job     removed: nothing in it is anyone's recording
+//   a folder marked as unfinished, with a row   loses the mark, and gets its description
+//   one without a row                           removed: its upload was never acknowledged
 
 import Glibc
 
@@ -9,14 +16,21 @@ import Glibc
 package struct SharedUpkeep: Sendable {
   let catalog: Catalog
   let store: MediaStore
+  let now: Timestamp
+
+  /// How old work must be to count as abandoned.
+  private static let abandonedSeconds = 86_400.0
 
   /// Creates a run over the files in `store`.
-  package init(catalog: Catalog, store: MediaStore) { (self.catalog, self.store) = (catalog, store) }
+  package init(catalog: Catalog, store: MediaStore, now: Timestamp = .now) {
+    (self.catalog, self.store, self.now) = (catalog, store, now)
+  }
 
   /// Removes the files, and returns how many folders and uploads were affected. If the disk or the catalog fails,
-  /// throws and leaves the rest for the next run. Blocks.
+  /// throws and leaves the rest for the next run. Looks for unfinished recordings among those created since `start`:
+  /// there may be a million folders, and each costs a system call. Blocks.
   @discardableResult
-  package func run() throws(StorageError) -> Int {
+  package func run(createdSince start: Timestamp = Timestamp(milliseconds: 0)) throws(StorageError) -> Int {
     var count = 0
     for id in try catalog.removals().compactMap({ RecordingID($0) }) where try isRemoved(id) {
       try store.remove(id)
@@ -31,8 +45,34 @@ package struct SharedUpkeep: Sendable {
     }
     count += try store.emptyRemoved()
     try Reconciliation(catalog: catalog, store: store).forgetRemovals()
+    return try count + removeAbandonedWork() + removeUnacknowledged(createdSince: start)
+  }
+
+  private func removeAbandonedWork() throws(StorageError) -> Int {
+    let old = try store.workFolders().filter(isOld)
+    guard !old.isEmpty else { return 0 }
+    // A job that was queued for days has an old ID, too.
+    let unfinished = Set(try catalog.unfinishedJobs().map(\.id))
+    let abandoned = old.filter { !unfinished.contains($0) }
+    for id in abandoned { store.removeWorkFolder(of: id) }
+    return abandoned.count
+  }
+
+  private func removeUnacknowledged(createdSince start: Timestamp) throws(StorageError) -> Int {
+    var count = 0
+    for id in try store.recordingFolders() where isOld(id) && id.created >= start {
+      guard try store.isUnfinished(id) else { continue }
+      switch try catalog.claim(on: id) {
+      case .owned: catalog.describe(id)
+      case .removed, .finished, .unknown:
+        try store.remove(id)
+        count += 1
+      }
+    }
     return count
   }
+
+  private func isOld<Entity>(_ id: Identifier<Entity>) -> Bool { id.created + Self.abandonedSeconds < now }
 
   private func isRemoved(_ id: RecordingID) throws(StorageError) -> Bool {
     guard try catalog.claim(on: id) == .removed else { return false }
@@ -44,6 +84,14 @@ extension MediaStore {
   /// Returns the uploads that have files, perhaps several times.
   func uploadsWithFiles() throws(StorageError) -> [UploadID] {
     try FileSystem.names(in: uploads).compactMap { UploadID(String($0.prefix(36))) }
+  }
+
+  /// Returns the IDs that name the work folders of jobs and previews.
+  func workFolders() throws(StorageError) -> [JobID] { try FileSystem.names(in: jobs).compactMap { JobID($0) } }
+
+  /// Returns the IDs that name folders of recordings.
+  func recordingFolders() throws(StorageError) -> [RecordingID] {
+    try FileSystem.names(in: recordings).compactMap { RecordingID($0) }
   }
 
   /// Removes the folders whose removal was begun, and returns their number.
