@@ -13,6 +13,11 @@ extension Service {
       "Another process has this node's name (\(path)). Give each node its own with --node."
     case StorageError.sharedMedia(let path):
       "\(path) has the media of several machines and is no data folder. Start the service with --catalog and --media."
+    case StorageError.otherMedia(let path):
+      """
+      \(path) isn't the folder whose recordings the catalog describes. Nothing was changed. See that its disk is \
+      mounted, and that --catalog and --media belong together.
+      """
     case StorageError.lostCatalog(let path):
       """
       There are recordings, but the catalog \(path) is missing or empty. Nothing was changed. Put the catalog back, or \

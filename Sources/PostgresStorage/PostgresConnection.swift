@@ -35,7 +35,7 @@ import Storage
     guard unsafe pq_status(handle) == PQ_CONNECTION_OK else { throw .cannotConnect(reason: libraryMessage) }
     unsafe pq_silence(handle)
     let version = unsafe Int(pq_server_version(handle))
-    guard version >= 130_000 else { throw .unsupportedServer(version: version) }
+    guard version >= 150_000 else { throw .unsupportedServer(version: version) }
     unsafe _ = pq_set_nonblocking(handle, 1)
     try set(
       statementTimeoutSeconds: settings.statementTimeoutSeconds,

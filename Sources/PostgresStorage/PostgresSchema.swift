@@ -18,7 +18,7 @@ package enum PostgresSchema {
     PostgresMigration(3, "leases of keys and webhooks", script: leases),
     PostgresMigration(4, "seconds of jobs at the end", script: jobSecondsLast),
     PostgresMigration(5, "keys of files", oldest: 3, script: keys),
-    PostgresMigration(6, "keys of the files there are", oldest: 3, script: keysOfFiles),
+    PostgresMigration(6, "the folder with the media", oldest: 3, script: mediaFolder),
   ])
 
   /// So that all transactions change `usage` before `job_seconds`. Otherwise some that end a job and change a recording
@@ -32,7 +32,17 @@ package enum PostgresSchema {
       EXECUTE FUNCTION time_job();
     """
 
-  /// Nodes of the version before read and write only the names of files. If one changes a name, the key follows.
+  /// The ID of the folder with the media, which is also in the folder; see `MediaStore.sharedID`.
+  private static let mediaFolder = """
+    CREATE TABLE media_folder (
+      one boolean PRIMARY KEY DEFAULT true CHECK (one),
+      id text COLLATE "C" NOT NULL
+    );
+    """
+
+  /// Nodes running the previous version read and write only the names of files. If one changes a name, a trigger
+  /// updates the key. Rows that nobody has written since have no keys: see `objectKey`. To give them some would change
+  /// every row, for minutes during which those nodes wait.
   private static let keys = """
     ALTER TABLE recordings ADD COLUMN audio_key text COLLATE "C";
     ALTER TABLE recordings ADD COLUMN waveform_key text COLLATE "C";
@@ -85,17 +95,6 @@ package enum PostgresSchema {
     CREATE TRIGGER conversion_file_changed BEFORE UPDATE ON conversions
       FOR EACH ROW WHEN (new.file IS DISTINCT FROM old.file AND new.key IS NOT DISTINCT FROM old.key)
       EXECUTE FUNCTION keep_conversion_key();
-    """
-
-  /// In a transaction of its own, because the one before keeps other nodes from reading the tables.
-  private static let keysOfFiles = """
-    UPDATE recordings SET
-      audio_key = 'recordings/' || id || '/' || audio_file,
-      waveform_key = 'recordings/' || id || '/' || waveform_file,
-      working_key = 'recordings/' || id || '/' || working_file
-    WHERE audio_file IS NOT NULL AND audio_key IS NULL OR waveform_file IS NOT NULL AND waveform_key IS NULL
-      OR working_file IS NOT NULL AND working_key IS NULL;
-    UPDATE conversions SET key = 'recordings/' || recording || '/' || file WHERE key IS NULL;
     """
 
   private static let leases = """

@@ -10,7 +10,7 @@ extension StorageError {
       self = .unreachable(detail: "\(file) (Debian's package \(package)) can't be loaded: \(reason)")
     case .invalidAddress(let fault): self = .unreachable(detail: "the database's URL can't be used: \(fault)")
     case .unsupportedServer(let version):
-      self = .unreachable(detail: "PostgreSQL \(version / 10_000) is too old; 13 is needed")
+      self = .unreachable(detail: "PostgreSQL \(version / 10_000) is too old; 15 is needed")
     case .closed: self = .unreachable(detail: "the pool is closed")
     case .noFreeConnection: self = .busy
     case .outcomeUnknown: self = .outcomeUnknown

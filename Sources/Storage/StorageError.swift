@@ -43,6 +43,9 @@ package enum StorageError: Error, Equatable, Sendable {
   /// The folder has the media of several machines whose catalog is in PostgreSQL, so it isn't a data folder.
   case sharedMedia(path: String)
 
+  /// The folder isn't the one whose media the catalog describes. Its own disk may not be mounted there.
+  case otherMedia(path: String)
+
   /// Another process on this or another machine has the name of this node. `path` is its lock.
   case nodeInUse(path: String)
 
@@ -85,6 +88,13 @@ package enum StorageError: Error, Equatable, Sendable {
 
   /// The stored value is one that no version of this program writes.
   case corrupt(column: String, value: String)
+
+  /// Whether an error leaves open if a transaction was committed, or still will be: its commit may be waiting for a
+  /// standby. What it names must be kept.
+  package static func isUncertain(_ error: any Error) -> Bool {
+    if case .outcomeUnknown? = error as? StorageError { return true }
+    return false
+  }
 
   /// Converts the error of a failed system call, separating the lack of room.
   ///

@@ -1,11 +1,11 @@
 import Foundation
 import HTTP
-import Storage
 import Terms
 import Testing
 
 @testable import AudioService
 @testable import Jobs
+@testable import Storage
 
 /// A folder for one test, removed with its last reference.
 final class TemporaryFolder: Sendable {
@@ -43,7 +43,7 @@ final class TestBench: Sendable {
 
   init(
     script: String = "finish", in folder: TemporaryFolder? = nil, holder: LeaseHolder = LeaseHolder(),
-    _ change: (inout Configuration) -> Void = { _ in }
+    _ change: (inout Configuration) -> Void = { _ in }, engine: (any SQLEngine) -> any SQLEngine = { $0 }
   ) throws {
     let folder = try folder ?? TemporaryFolder()
     self.folder = folder
@@ -67,13 +67,14 @@ final class TestBench: Sendable {
     let log = ServiceLog(logged.logger)
     let work = WorkQueue(label: "test")
     let store = try MediaStore(directory: configuration.dataDirectory)
-    catalog = try Catalog(path: configuration.dataDirectory + "/catalog.sqlite", holder: holder)
+    let database = try SQLiteEngine(path: configuration.dataDirectory + "/catalog.sqlite")
+    catalog = Catalog(engine: engine(database), holder: holder)
     context = Context(
       configuration, access: try Access(configuration), catalog: catalog, store: store, work: work, log: log)
     responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)
       log.answered(request, with: problem, for: error)
-      if problem.status == .internalServerError {
+      if problem.status == .internalServerError, !StorageError.isUncertain(error) {
         Issue.record(error, "\(request.method.rawValue) \(request.target.path)")
       }
       return problem.response()

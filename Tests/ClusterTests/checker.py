@@ -205,10 +205,11 @@ class Checker:
     def strays(self):
         """The files in the folder that no row explains."""
         named = {}
-        for row in self.database.rows("SELECT id, audio_file, working_file, waveform_file FROM recordings"):
-            named[row[0]] = {"recording.json", *filter(None, row[1:])}
-        for recording, name in self.database.rows("SELECT recording, file FROM conversions"):
-            named.setdefault(recording, set()).add(name)
+        for recording, *keys in self.database.rows("SELECT id, audio_key, working_key, waveform_key FROM recordings"):
+            # A node that was killed after its commit has left the mark; it goes with the next change, or a day later.
+            named[recording] = {"recording.json", "unfinished", *(self.name(key, recording) for key in keys if key)}
+        for recording, key in self.database.rows("SELECT recording, key FROM conversions"):
+            named.setdefault(recording, set()).add(self.name(key, recording))
         uploads = {row[0] for row in self.database.rows("SELECT id FROM uploads WHERE recording IS NULL")}
         jobs = {row[0] for row in self.database.rows("SELECT id FROM jobs WHERE state IN ('queued', 'running')")}
         strays, number = [], 0
@@ -223,6 +224,11 @@ class Checker:
         with self.journal.lock:
             self.journal.counts["files that rows name"] = number
         return strays
+
+    def name(self, key, recording):
+        """The name in an object's key, which must belong to the recording."""
+        folder, name = key.rsplit("/", 1)
+        return name if folder == f"recordings/{recording}" else f"elsewhere, as {key}"
 
     def age_leftovers(self):
         """Renames what killed nodes left as if it were two days older: the time is in the names."""

@@ -240,6 +240,24 @@ import Testing
     #expect(try names(of: job) == [audio, waveform, "recording.json"].sorted())
   }
 
+  @Test("files of a recording whose row can't be read stay, and others are removed nevertheless")
+  func unreadableRow() throws {
+    let catalog = try node(locked: true)
+    let jobs = [try insertJob(catalog), try insertJob(catalog)]
+    for job in jobs {
+      let token = try claim(job, catalog)
+      _ = try write("waveform", of: token, to: job.recording)
+      _ = try catalog.fail(token, error: "{}", progress: 0, hasWritten: true)
+    }
+    let damage = "UPDATE recordings SET waveform_state = ? WHERE id = ?"
+    _ = try catalog.engine.write(.statementLocks) { try $0.run(damage, ["odd", jobs[0].recording.text]) }
+    #expect(try GarbageCollection(catalog: catalog, store: store).run() == 1)
+    #expect(try names(of: jobs[0]).count == 1 && names(of: jobs[1]).isEmpty)
+    _ = try catalog.engine.write(.statementLocks) { try $0.run(damage, ["failed", jobs[0].recording.text]) }
+    #expect(try GarbageCollection(catalog: catalog, store: store).run() == 1)
+    #expect(try names(of: jobs[0]).isEmpty)
+  }
+
   @Test("a name in the table that is no file of a recording is ignored")
   func oddNames() throws {
     let catalog = try node(locked: true)

@@ -1,4 +1,6 @@
+import Dispatch
 import Foundation
+import Synchronization
 import Testing
 
 @testable import Storage
@@ -262,7 +264,7 @@ import Testing
     #expect(try catalog.removals().isEmpty)
   }
 
-  @Test("in a shared folder, work that a killed node left is removed after a day, and only if no job continues it")
+  @Test("in a shared folder, work that a killed node left is cleared away after a day, unless a job continues it")
   func abandonedWork() throws {
     let store = try MediaStore(shared: folder("shared"), node: "one")
     let catalog = try Catalog(path: folder("shared.sqlite"))
@@ -273,23 +275,84 @@ import Testing
     // Its node was killed before it could write the description.
     try catalog.insert(recording, jobs: [waiting])
     catalog.keepDescriptions(in: store) { Issue.record("\($0): \($1)") }
-    let unacknowledged = RecordingID()
-    try store.makeFolder(of: unacknowledged)
+    let (unacknowledged, empty) = (RecordingID(), RecordingID())
+    for id in [unacknowledged, empty] { try store.makeFolder(of: id) }
+    try write("sound", to: store.folder(of: unacknowledged) + "/audio.wav")
     let over = JobID()
     for id in [waiting.id, over] { try store.makeWorkFolder(of: id) }
     try store.write([1], toWorkFile: store.workFolder(of: over) + "/1-a.pyramid")
     func folders() throws -> [Set<String>] {
       [try Set(FileSystem.names(in: store.recordings)), try Set(FileSystem.names(in: store.jobs))]
     }
-    let all: [Set] = [[recording.id.text, unacknowledged.text], [waiting.id.text, over.text]]
+    let all: [Set] = [[recording.id.text, unacknowledged.text, empty.text], [waiting.id.text, over.text]]
     #expect(try SharedUpkeep(catalog: catalog, store: store, now: .now + 86_000).run() == 0)
     #expect(try folders() == all)
     let later = SharedUpkeep(catalog: catalog, store: store, now: .now + 87_000)
     #expect(try later.run(createdSince: .now + 60) == 1)
     #expect(try folders() == [all[0], [waiting.id.text]])
-    #expect(try later.run() == 1)
+    #expect(try later.run() == 2)
     #expect(try folders() == [[recording.id.text], [waiting.id.text]])
+    #expect(try FileSystem.names(in: store.orphaned) == [unacknowledged.text], "no row says that it may be removed")
     #expect(try !store.isUnfinished(recording.id), "its row says that it was acknowledged")
+  }
+
+  @Test("a removed upload isn't forgotten while a later writer's file is left")
+  func laterWriters() throws {
+    let store = try MediaStore(shared: folder("shared"), node: "one")
+    let catalog = try Catalog(path: folder("shared.sqlite"))
+    let upload = Upload(length: 9, expiresAt: .now)
+    try catalog.insert(upload, limits: UploadLimits(total: 9, perClient: 9))
+    _ = try store.begin([UploadSegment(upload: upload.id, start: 0, writer: 2)], at: 0)
+    try catalog.deleteUpload(upload.id)
+    let reconciliation = Reconciliation(catalog: catalog, store: store)
+    try reconciliation.forgetRemovals()
+    #expect(try catalog.removals() == [upload.id.text])
+    store.removeParts(of: upload.id)
+    try reconciliation.forgetRemovals()
+    #expect(try catalog.removals().isEmpty)
+  }
+
+  @Test("several processes may remove the same folder")
+  func removedTwice() throws {
+    for round in 0..<20 {
+      let path = folder("twice\(round)")
+      try FileSystem.makeFolders(path + "/inner")
+      for name in 0..<40 { try write("x", to: "\(path)/inner/\(name)") }
+      let failures = Mutex<[StorageError]>([])
+      DispatchQueue.concurrentPerform(iterations: 2) { _ in
+        do throws(StorageError) { try FileSystem.remove(path) } catch { failures.withLock { $0.append(error) } }
+      }
+      #expect(failures.withLock { $0 }.isEmpty)
+      #expect(!FileSystem.isFolder(path))
+    }
+  }
+
+  @Test("if another process changes the row while a shared description is written, the newest is what stays")
+  func sharedDescription() throws {
+    let store = try MediaStore(shared: folder("shared"), node: "one")
+    var recording = sample()
+    recording.audioKey = ObjectKey(recording.id, "audio.wav")
+    try store.makeFolder(of: recording.id)
+    var rows = [recording, recording, recording]
+    for index in rows.indices.dropFirst() { rows[index].name = "changed.wav" }
+    let reads = Mutex(rows)
+    DescriptionKeeper(store: store) { Issue.record("\($0): \($1)") }
+      .describe(recording.id) { reads.withLock { $0.isEmpty ? nil : $0.removeFirst() } }
+    #expect(store.description(of: recording.id)?.recording.name == "changed.wav")
+    #expect(try FileSystem.names(in: store.folder(of: recording.id)) == ["recording.json"])
+    #expect(try FileSystem.names(in: store.incoming).isEmpty)
+  }
+
+  @Test("the folder that machines share has an ID, which its first user makes")
+  func sharedID() throws {
+    let first = try MediaStore(shared: folder("shared"), node: "one").sharedID()
+    let second = try MediaStore(shared: folder("shared"), node: "two").sharedID()
+    #expect(first.isNew && !second.isNew && first.id == second.id)
+    #expect(try MediaStore(shared: folder("other"), node: "one").sharedID().id != first.id)
+    try write("x", to: folder("shared/media-id"))
+    #expect(throws: StorageError.otherMedia(path: folder("shared"))) {
+      try MediaStore(shared: folder("shared"), node: "three").sharedID()
+    }
   }
 
   @Test("the segments of an upload are joined in order, without what came after a takeover")

@@ -20,7 +20,9 @@ struct OpenStorage {
       let node = configuration.cluster.node ?? LeaseHolder.machine
       let holder = LeaseHolder(name: node, terms: configuration.cluster.terms)
       catalog = Catalog(engine: engine, holder: holder, bus: PostgresBus(engine, settings))
+      try catalog.compareClocks()
       store = try MediaStore(shared: media, node: node)
+      try catalog.bind(to: store)
       condition = nil
       risk = try engine.replicationRisk()
       return

@@ -31,7 +31,7 @@ final class Retention: Sendable {
 
   private func sweepAndGoOn(every age: Double) {
     guard !isStopped.load(ordering: .relaxed) else { return }
-    sweepAll(at: .now)
+    sweepAll(at: catalog.time)
     queue.asyncAfter(deadline: .now() + min(max(age, 1), 3600)) { [weak self] in self?.sweepAndGoOn(every: age) }
   }
 

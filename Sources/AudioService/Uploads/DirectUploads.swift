@@ -174,8 +174,9 @@ struct DirectUploads: Sendable {
         }
         return Made(recording: recording, job: job, location: location, document: document)
       } catch {
-        // A commit may have succeeded although it reported a failure; in that case, the next start decides.
-        if (try? catalog.recording(id)) == .some(nil) { try? blobs.remove(id) }
+        // A commit may have succeeded although it reported a failure, or be waiting for a standby; then the next start
+        // decides, or in a shared folder its upkeep.
+        if !StorageError.isUncertain(error), (try? catalog.recording(id)) == .some(nil) { try? blobs.remove(id) }
         throw error
       }
     }

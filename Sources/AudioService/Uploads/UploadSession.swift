@@ -346,8 +346,8 @@ final class UploadSession: @unchecked Sendable {
         new.recording, jobs: [new.job], finishing: id, expiresAt: expiresAt,
         within: dependencies.accounts.stored(by: tenant))
     } catch {
-      // A commit may have succeeded although it reported a failure; in that case, the next start decides.
-      if (try? catalog.recording(recordingID)) == .some(nil) {
+      // As for direct uploads.
+      if !StorageError.isUncertain(error), (try? catalog.recording(recordingID)) == .some(nil) {
         try? dependencies.blobs.remove(recordingID)
       }
       guard case .noSuchUpload = error, let row = try? catalog.upload(id), row.recording != nil else { throw error }

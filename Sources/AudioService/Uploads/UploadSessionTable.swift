@@ -114,9 +114,11 @@ final class UploadSessionTable: Sendable {
 
   // MARK: Giving up
 
-  /// Removes uploads that expired before `now` and have no request in progress, and answers too old to be repeated.
-  func removeExpired(now: Timestamp = .now) async {
+  /// Removes uploads that expired before `now`, by default the present time, and have no request in progress, and
+  /// answers too old to be repeated.
+  func removeExpired(now: Timestamp? = nil) async {
     let dependencies = dependencies
+    let now = now ?? dependencies.catalog.time
     var expired: [Upload] = []
     do {
       expired = try await work.run { () throws(StorageError) in

@@ -1,6 +1,22 @@
 // Queries used only for checking.
 
 extension Catalog {
+  /// Binds a catalog that processes share to the folder with its media, which the first of them has chosen. Throws
+  /// `.otherMedia` if it belongs to another folder, or is empty although the folder isn't.
+  package func bind(to store: MediaStore) throws(StorageError) {
+    let (id, isNew) = try store.sharedID()
+    let isEmpty = try read { db in
+      try db.first("SELECT EXISTS (SELECT 1 FROM media_folder)", as: Bool.self) != true
+        && db.first("SELECT EXISTS (SELECT 1 FROM recordings)", as: Bool.self) != true
+    }
+    if !isNew, isEmpty, try store.hasRecordings() { throw .otherMedia(path: store.directory) }
+    let bound = try write(.statementLocks) { db in
+      try db.run("INSERT INTO media_folder (id) VALUES (?) ON CONFLICT (one) DO NOTHING", [id])
+      return try db.first("SELECT id FROM media_folder", as: String.self)
+    }
+    guard bound == id else { throw .otherMedia(path: store.directory) }
+  }
+
   /// Returns the files with a recording's sound in other formats.
   func conversionFiles(of id: RecordingID) throws(StorageError) -> [String] {
     try read { db in

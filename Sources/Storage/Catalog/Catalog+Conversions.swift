@@ -51,8 +51,11 @@ extension Catalog {
     }
     try ConversionRow(conversion: conversion).insertOrReplace(db)
     var total = try db.first("SELECT CAST(sum(bytes) AS bigint) FROM conversions", as: Int64.self) ?? 0
+    guard total > limit else { return }
     let others = try Self.intact(
-      db.rows("SELECT * FROM conversions WHERE key <> ? ORDER BY used_at", [conversion.key.description])
+      db.rows(
+        "SELECT * FROM conversions WHERE NOT (recording = ? AND format = ?) ORDER BY used_at",
+        [conversion.recording.text, conversion.format])
     ) { try ConversionRow(row: $0).conversion }
     for other in others where total > limit {
       try discard(other, at: now, db)
@@ -70,8 +73,8 @@ extension Catalog {
     guard Timestamp.now.milliseconds - conversion.usedAt.milliseconds > 3_600_000 else { return }
     try write { db in
       try db.run(
-        "UPDATE conversions SET used_at = ? WHERE key = ?",
-        [Timestamp.now.milliseconds, conversion.key.description])
+        "UPDATE conversions SET used_at = ? WHERE recording = ? AND format = ?",
+        [Timestamp.now.milliseconds, conversion.recording.text, conversion.format])
     }
   }
 
@@ -84,7 +87,9 @@ extension Catalog {
   }
 
   private static func forget(_ conversion: Conversion, _ db: CatalogTransaction) throws {
-    try db.run("DELETE FROM conversions WHERE key = ?", [conversion.key.description])
+    try db.run(
+      "DELETE FROM conversions WHERE recording = ? AND format = ? AND file = ?",
+      [conversion.recording.text, conversion.format, conversion.key.name])
   }
 
   private static func conversion(of id: RecordingID, to format: String, _ db: CatalogTransaction) throws -> Conversion?
@@ -106,9 +111,12 @@ struct ConversionRow: TableRow {
   init(conversion: Conversion) { self.conversion = conversion }
 
   init(row: SQLRow) throws {
-    guard let key = try objectKey(row, "key") else { throw StorageError.corrupt(column: "key", value: "NULL") }
+    let recording: RecordingID = try identifier(row, "recording")
+    guard let key = try objectKey(row, "key", orName: "file", of: recording) else {
+      throw StorageError.corrupt(column: "key", value: "NULL")
+    }
     conversion = Conversion(
-      recording: try identifier(row, "recording"), format: try value(row, "format"), key: key,
+      recording: recording, format: try value(row, "format"), key: key,
       bytes: try value(row, "bytes"), sha256: try value(row, "sha256"),
       usedAt: Timestamp(milliseconds: try value(row, "used_at")))
     guard key.recording == conversion.recording, key.name.hasPrefix("converted-"), conversion.bytes >= 0,
@@ -122,7 +130,7 @@ struct ConversionRow: TableRow {
     container["recording"] = conversion.recording.text
     container["format"] = conversion.format
     container["key"] = conversion.key.description
-    // For nodes of the version before.
+    // For nodes running the previous version.
     container["file"] = conversion.key.name
     container["bytes"] = conversion.bytes
     container["sha256"] = conversion.sha256

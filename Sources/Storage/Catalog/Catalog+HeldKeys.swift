@@ -55,9 +55,11 @@ extension Catalog {
   }
 
   fileprivate func renewKeys() throws(StorageError) {
-    try write(.statementLocks) { db in
+    // As in `renew`.
+    _ = try engine.write(.statementLocks) {
+      let db = CatalogTransaction($0)
       let end = try now(db) + leaseTerms.seconds
-      try db.run("UPDATE held_keys SET lease_until = ? WHERE holder = ?", [end.milliseconds, holder.node])
+      return try db.run("UPDATE held_keys SET lease_until = ? WHERE holder = ?", [end.milliseconds, holder.node])
     }
   }
 

@@ -62,7 +62,9 @@ extension Catalog {
 
   /// Prolongs an attempt's lease by the holder's terms. Returns false if the attempt has lost it.
   package func renew(_ token: AttemptToken) throws(StorageError) -> Bool {
-    try write(.statementLocks) { db in
+    // Not by `write`: it looks at the folder with the media, and while that hangs, leases must not be lost.
+    try engine.write(.statementLocks) {
+      let db = CatalogTransaction($0)
       guard let (before, now) = try locked(token.job, by: db.dialect.changingRows, db) else { return false }
       var job = before
       guard job.renew(token, until: now + (holder.terms?.seconds ?? 0)) else { return false }

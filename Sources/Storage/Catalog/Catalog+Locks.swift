@@ -29,8 +29,13 @@ extension Catalog {
   func now(_ db: CatalogTransaction) throws -> Timestamp {
     if let clock = holder.clock { return clock() }
     guard let clock = db.dialect.clock else { return .now }
-    return Timestamp(milliseconds: try value(db.rows("SELECT \(clock) AS now")[0], "now"))
+    let now = Timestamp(milliseconds: try value(db.rows("SELECT \(clock) AS now")[0], "now"))
+    note(clock: now)
+    return now
   }
+
+  /// Compares this machine's clock with the database's, if that has one.
+  package func compareClocks() throws(StorageError) { try read { _ = try now($0) } }
 
   /// Locks a job and the recordings that its transitions may change, and returns the job and the time, which is not
   /// later than the end of the wait for the lock. nil if there is no such job.

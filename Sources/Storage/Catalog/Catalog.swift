@@ -20,6 +20,8 @@ package final class Catalog: Sendable {
   private let writes = Atomic<UInt64>(0)
   private let reads = Atomic<UInt64>(0)
   private let checkMicroseconds = Atomic<Int64>(0)
+  /// How many milliseconds the database's clock is ahead of this machine's.
+  private let clockLead = Atomic<Int64>(0)
   /// Wraps a closure, because each access to one that is a mutex's value itself would wrap it in another closure, so
   /// that calling it would take longer and longer.
   private struct Listener {
@@ -80,6 +82,16 @@ package final class Catalog: Sendable {
 
   /// Calls `checkpoint` and closes the catalog. No other call may be in progress or follow.
   package func close() throws(StorageError) { try engine.close() }
+
+  /// The present time by the clock that everyone who shares the catalog goes by: this machine's, corrected by what it
+  /// differed from the database's when they were compared last, which happens every few seconds.
+  package var time: Timestamp {
+    Timestamp(milliseconds: Timestamp.now.milliseconds + clockLead.load(ordering: .relaxed))
+  }
+
+  func note(clock: Timestamp) {
+    clockLead.store(clock.milliseconds - Timestamp.now.milliseconds, ordering: .relaxed)
+  }
 
   /// How long the last successful `check` took, in seconds; 0 before the first.
   package var checkSeconds: Double { Double(checkMicroseconds.load(ordering: .relaxed)) / 1e6 }

@@ -80,8 +80,10 @@ package enum FileSystem {
   static func remove(_ path: String) throws(StorageError) {
     if unsafe unlink(path) == 0 || errno == ENOENT { return }
     guard errno == EISDIR else { throw StorageError(errno: errno, "unlink", path) }
-    for name in try names(in: path) {
-      try remove(path + "/" + name)
+    do {
+      for name in try names(in: path) { try remove(path + "/" + name) }
+    } catch .io(_, _, ENOENT) {
+      // Another process removes it, too.
     }
     guard unsafe rmdir(path) == 0 || errno == ENOENT else { throw StorageError(errno: errno, "rmdir", path) }
   }
@@ -94,9 +96,11 @@ package enum FileSystem {
   }
 
   /// Replaces a file's content atomically, even across a power failure; the file is accessible only to this user. Only
-  /// one caller at a time may do this for a path.
-  package static func replace(_ path: String, with bytes: [UInt8]) throws(StorageError) {
-    let temporary = path + ".new"
+  /// one caller at a time may use the temporary file, which is on the same disk; by default, `path` with ".new".
+  package static func replace(
+    _ path: String, with bytes: [UInt8], through temporary: String? = nil
+  ) throws(StorageError) {
+    let temporary = temporary ?? path + ".new"
     do {
       let file = try FileDescriptor(path: temporary, flags: O_WRONLY | O_CREAT | O_TRUNC)
       try file.write(bytes.span)

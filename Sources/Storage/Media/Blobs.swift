@@ -1,7 +1,7 @@
 /// Where recordings' files are kept, by key. Thread-safe.
 ///
 /// `MediaStore` keeps them in a folder. A store with an S3 interface would also keep those in use in a cache on a local
-/// disk, because workers, libsndfile and ffmpeg read files; what it would do is noted at each member.
+/// disk, because workers, libsndfile and ffmpeg read files; each member says what it would do.
 ///
 /// Every member except `fileAtHand` may block, so call it on a worker queue, never on an event loop.
 package protocol Blobs: Sendable {

@@ -2,6 +2,9 @@ import Dispatch
 
 /// Writes the descriptions of recordings into their folders, one at a time for each recording. The last one written was
 /// also the last to read the row, so the description ends up matching the row.
+///
+/// Other processes that share the folder write descriptions, too. So each reads the row once more after its description
+/// is in place, until that is what it has written: the last to write finds what is newest.
 struct DescriptionKeeper: Sendable {
   let store: MediaStore
   let onFailure: @Sendable (RecordingID, StorageError) -> Void
@@ -18,7 +21,12 @@ struct DescriptionKeeper: Sendable {
   func describe(_ id: RecordingID, as current: () throws -> Recording?) {
     queues[Int(id.hashValue.magnitude % UInt(queues.count))].sync {
       do {
-        if let recording = try current() { try store.describe(recording) }
+        var described: Recording?
+        while let recording = try current(), recording != described {
+          try store.describe(recording)
+          described = recording
+          if store.node == nil { break }
+        }
       } catch {
         // The row is durable nevertheless, so the folder must no longer be marked as unfinished.
         try? store.removeMark(of: id)

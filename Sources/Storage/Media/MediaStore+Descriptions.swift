@@ -27,7 +27,14 @@ extension MediaStore {
     let (path, json) = (folder + "/" + RecordingDescription.fileName, RecordingDescription(recording).json())
     do {
       let known = try? FileSystem.contents(of: path, limit: RecordingDescription.byteLimit)
-      if known != json, try !turnMark(of: recording.id, into: path, json) { try FileSystem.replace(path, with: json) }
+      if known != json {
+        if let temporary = sharedTemporary() {
+          try FileSystem.replace(path, with: json, through: temporary)
+          try FileSystem.syncFolder(folder)
+        } else if try !turnMark(of: recording.id, into: path, json) {
+          try FileSystem.replace(path, with: json)
+        }
+      }
     } catch .io(_, _, ENOENT) {
       // The recording was deleted meanwhile.
       return
@@ -37,6 +44,10 @@ extension MediaStore {
     try removeMark(of: recording.id)
     if let failure { throw failure }
   }
+
+  /// Returns the path of a new file of this process's own, if other processes use the store: each of them may be
+  /// writing the same description.
+  private func sharedTemporary() -> String? { node != nil ? incoming + "/" + UUIDv7().text + ".json" : nil }
 
   /// Turns the mark of the unfinished durably into the file `path`. Returns false if there is no mark.
   private func turnMark(of id: RecordingID, into path: String, _ json: [UInt8]) throws(StorageError) -> Bool {
@@ -51,12 +62,21 @@ extension MediaStore {
     return true
   }
 
-  /// Returns the description in a recording's folder, or nil if there is none or it describes another recording.
-  func description(of id: RecordingID) -> RecordingDescription? {
+  /// Returns the description in a recording's folder, or nil if there is none, it can't be read, or it describes
+  /// another recording.
+  func description(of id: RecordingID) -> RecordingDescription? { try? readDescription(of: id) }
+
+  /// Does the same, but throws if it can't be read, because then it may name any file.
+  func readDescription(of id: RecordingID) throws(StorageError) -> RecordingDescription? {
     let path = folder(of: id) + "/" + RecordingDescription.fileName
-    guard let bytes = try? FileSystem.contents(of: path, limit: RecordingDescription.byteLimit),
-      let description = RecordingDescription(json: bytes), description.recording.id == id
-    else { return nil }
+    let bytes: [UInt8]
+    do { bytes = try FileSystem.contents(of: path, limit: RecordingDescription.byteLimit) } catch {
+      guard case .io(_, _, let number) = error, [ENOENT, ENOTDIR, EFBIG, EISDIR, ELOOP].contains(number) else {
+        throw error
+      }
+      return nil
+    }
+    guard let description = RecordingDescription(json: bytes), description.recording.id == id else { return nil }
     return description
   }
 

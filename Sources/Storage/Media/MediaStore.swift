@@ -42,6 +42,9 @@ package struct StoredFile: Sendable, Equatable {
 package final class MediaStore: Sendable {
   /// The data directory.
   package let directory: String
+  /// The name of this process among those that share the directory, which may be on another machine's disk; nil if this
+  /// process has it for itself.
+  package let node: String?
 
   let incoming: String
   let uploads: String
@@ -73,13 +76,14 @@ package final class MediaStore: Sendable {
 
   /// Opens the store in `directory` without creating or changing anything; folders may be missing.
   package convenience init(lookingAt directory: String) {
-    self.init(in: directory, incoming: directory + "/incoming", lock: directory + "/lock")
+    self.init(in: directory, node: nil)
   }
 
-  private init(in directory: String, incoming: String, lock: String) {
+  private init(in directory: String, node: String?) {
     self.directory = directory
-    self.incoming = incoming
-    lockPath = lock
+    self.node = node
+    incoming = directory + "/incoming" + (node.map { "/" + $0 } ?? "")
+    lockPath = node.map { "\(directory)/nodes/\($0).lock" } ?? directory + "/lock"
     uploads = directory + "/uploads"
     recordings = directory + "/recordings"
     jobs = directory + "/jobs"
@@ -93,7 +97,7 @@ package final class MediaStore: Sendable {
   ///
   /// Throws `.nodeInUse` if another process has the name, and `.inUse` if the folder is a data folder.
   package convenience init(shared directory: String, node: String) throws(StorageError) {
-    self.init(in: directory, incoming: "\(directory)/incoming/\(node)", lock: "\(directory)/nodes/\(node).lock")
+    self.init(in: directory, node: node)
     // What makes a data folder one.
     if FileSystem.identity(of: catalogPath) != nil { throw .inUse(path: directory) }
     try FileSystem.makeFolders(directory)
@@ -114,6 +118,28 @@ package final class MediaStore: Sendable {
     started with --catalog and --media. It isn't a data folder: see docs/cluster.md for backups.
 
     """
+
+  /// Returns the ID of a folder that machines share, which its first user has made, and whether that was just now.
+  ///
+  /// The catalog has it too, so that the folder isn't mistaken for another one, such as the one under a mount point.
+  package func sharedID() throws(StorageError) -> (id: String, isNew: Bool) {
+    let path = directory + "/media-id"
+    var isNew = false
+    if FileSystem.identity(of: path) == nil {
+      let own = "\(incoming)/\(UUIDv7().text).id"
+      try FileSystem.replace(own, with: Array("\(UUIDv7().text)\n".utf8))
+      // Of several first users, one gives the file its name.
+      do throws(StorageError) {
+        try FileSystem.link(own, to: path)
+        isNew = true
+      } catch .io(_, _, EEXIST) {}
+      try FileSystem.remove(own)
+      try FileSystem.syncFolder(directory)
+    }
+    let text = String(decoding: try FileSystem.contents(of: path, limit: 100), as: UTF8.self)
+    guard let id = UUIDv7(String(text.prefix(36))) else { throw .otherMedia(path: directory) }
+    return (id.text, isNew)
+  }
 
   /// Whether several machines share the folder, so that it isn't a data folder.
   package var isShared: Bool { FileSystem.identity(of: directory + "/" + Self.sharedMarker) != nil }
@@ -254,7 +280,7 @@ package final class MediaStore: Sendable {
   /// Removes the folder of a recording that a job failed to produce. If the folder describes a finished recording, sets
   /// it aside instead, because the row may come from an older catalog.
   package func discard(_ id: RecordingID) throws(StorageError) {
-    if description(of: id) != nil { try setAside(id) } else { try remove(id) }
+    if try readDescription(of: id) != nil { try setAside(id) } else { try remove(id) }
   }
 
   /// Throws if recordings' files can't be removed. Costs two system calls and writes nothing.

@@ -244,13 +244,14 @@ package struct DataCheck: Sendable {
         report.note("strange_file", "recordings/" + name, "The service did not make this.")
         continue
       }
+      let when = store.isShared ? "A node" : "The next start"
       // Read the mark first: it is removed only after the row exists.
       let isUnfinished = try store.isUnfinished(id)
       switch (try catalog.claim(on: id), isUnfinished) {
       case (.owned, false): break
-      case (.owned, true): report.note("mark_left", inner(id, MediaStore.marker), "The next start removes the mark.")
+      case (.owned, true): report.note("mark_left", inner(id, MediaStore.marker), "\(when) removes the mark.")
       case (.removed, _), (.finished, _), (.unknown, true):
-        report.note("half_finished", inner(id), "The next start removes what is left of an upload or a deletion.")
+        report.note("half_finished", inner(id), "\(when) clears away what is left of an upload or a deletion.")
       case (.unknown, false):
         guard FileSystem.isFolder(store.folder(of: id)) else { continue }
         report.add("row_missing", inner(id), "The catalog has no row for this folder.")

@@ -23,12 +23,18 @@ package struct GarbageCollection: Sendable {
     var count = 0
     while true {
       let due = try catalog.dueGarbage(limit: Self.batch)
+      var kept = 0
       for (folder, garbage) in Dictionary(grouping: due, by: \.folder) {
-        count += try remove(garbage, in: folder)
-        try catalog.forget(garbage)
+        do throws(StorageError) {
+          count += try remove(garbage, in: folder)
+          try catalog.forget(garbage)
+        } catch .corrupt {
+          // Nobody can tell which files a damaged row names, so all of them stay.
+          kept += garbage.count
+        }
       }
-      // Unreadable rows stay and come again, so a batch with some of them must be the last.
-      if due.count < Self.batch { break }
+      // What stays, with unreadable rows of garbage, comes again, so a batch with some of it must be the last.
+      if due.count < Self.batch || kept > 0 { break }
     }
     while try catalog.forgetAttempts(limit: Self.batch) == Self.batch {}
     return count
@@ -45,7 +51,7 @@ package struct GarbageCollection: Sendable {
 
   /// Returns the files of a recording that its rows or its folder's description name.
   private func namedFiles(of id: RecordingID) throws(StorageError) -> Set<String> {
-    let recordings = [try catalog.recording(id), store.description(of: id)?.recording].compactMap { $0 }
+    let recordings = [try catalog.recording(id), try store.readDescription(of: id)?.recording].compactMap { $0 }
     let files = recordings.flatMap { [$0.audioFile, $0.workingFile, $0.waveformFile].compactMap { $0 } }
     return Set(files + (try catalog.conversionFiles(of: id)))
   }

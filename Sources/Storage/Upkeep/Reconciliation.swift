@@ -208,9 +208,10 @@ package struct Reconciliation: Sendable {
   /// Deletes the records of removals that are complete, so that a folder that someone puts back later isn't removed.
   /// The removed names are made durable before their records are deleted.
   package func forgetRemovals() throws(StorageError) {
-    let gone = try catalog.removals().filter { id in
-      FileSystem.identity(of: store.recordings + "/" + id) == nil
-        && FileSystem.identity(of: store.uploads + "/" + id + ".part") == nil
+    let removals = try catalog.removals()
+    let uploads = Set(try store.uploadsWithFiles().map(\.text))
+    let gone = removals.filter { id in
+      !uploads.contains(id) && FileSystem.identity(of: store.recordings + "/" + id) == nil
     }
     guard !gone.isEmpty else { return }
     try FileSystem.syncFolder(store.recordings)

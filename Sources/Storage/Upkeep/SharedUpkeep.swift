@@ -1,14 +1,16 @@
-// Removes from a folder that several machines share what nodes that are gone have left, but only what a row says may be
-// removed: the files of recordings and uploads whose deletion was recorded (`removals`), the parts of uploads that have
-// become recordings, and what already is in `removed`. Everything else may be another node's work, or someone's
-// recording. Any node may run it at any time, and several at once.
+// Removes from a folder that several machines share what nodes that are gone have left. Of what may be someone's
+// recording, it removes only what a row says may be removed: the files of recordings and uploads whose deletion was
+// recorded (`removals`), the parts of uploads that have become recordings, and what already is in `removed`. Everything
+// else may be another node's work. Any node may run it at any time, and several at once.
 //
-// A killed node also leaves work that nobody continues. It is removed when it is a day old, which is told from the ID,
-// so that no request or preview can still be using it:
+// A killed node also leaves work that nobody continues, which no row names. It is dealt with when the timestamp in its
+// ID is a day old, by the clock of the catalog; no request or preview takes that long:
 //
 //   a work folder without an unfinished job     removed: nothing in it is anyone's recording
 //   a folder marked as unfinished, with a row   loses the mark, and gets its description
-//   one without a row                           removed: its upload was never acknowledged
+//   one without a row, but with files           moved to orphaned/: its upload was never acknowledged, or the catalog
+//                                               has been restored to an earlier state
+//   one without a row and without files         removed
 
 import Glibc
 
@@ -21,9 +23,9 @@ package struct SharedUpkeep: Sendable {
   /// How old work must be to count as abandoned.
   private static let abandonedSeconds = 86_400.0
 
-  /// Creates a run over the files in `store`.
-  package init(catalog: Catalog, store: MediaStore, now: Timestamp = .now) {
-    (self.catalog, self.store, self.now) = (catalog, store, now)
+  /// Creates a run over the files in `store`, at the present time by default.
+  package init(catalog: Catalog, store: MediaStore, now: Timestamp? = nil) {
+    (self.catalog, self.store, self.now) = (catalog, store, now ?? catalog.time)
   }
 
   /// Removes the files, and returns how many folders and uploads were affected. If the disk or the catalog fails,
@@ -45,7 +47,7 @@ package struct SharedUpkeep: Sendable {
     }
     count += try store.emptyRemoved()
     try Reconciliation(catalog: catalog, store: store).forgetRemovals()
-    return try count + removeAbandonedWork() + removeUnacknowledged(createdSince: start)
+    return try count + removeAbandonedWork() + settleUnfinished(createdSince: start)
   }
 
   private func removeAbandonedWork() throws(StorageError) -> Int {
@@ -58,14 +60,17 @@ package struct SharedUpkeep: Sendable {
     return abandoned.count
   }
 
-  private func removeUnacknowledged(createdSince start: Timestamp) throws(StorageError) -> Int {
+  private func settleUnfinished(createdSince start: Timestamp) throws(StorageError) -> Int {
     var count = 0
     for id in try store.recordingFolders() where isOld(id) && id.created >= start {
-      guard try store.isUnfinished(id) else { continue }
+      var isLeft = try store.isUnfinished(id)
+      if !isLeft { isLeft = try store.fileNames(of: id).isEmpty }
+      guard isLeft else { continue }
       switch try catalog.claim(on: id) {
       case .owned: catalog.describe(id)
       case .removed, .finished, .unknown:
-        try store.remove(id)
+        store.removeFolderIfUnused(of: id)
+        if FileSystem.isFolder(store.folder(of: id)) { try store.setAside(id) }
         count += 1
       }
     }
@@ -97,7 +102,17 @@ extension MediaStore {
   /// Removes the folders whose removal was begun, and returns their number.
   func emptyRemoved() throws(StorageError) -> Int {
     let begun = try FileSystem.names(in: removed).filter { UUIDv7($0) != nil }
-    for name in begun { try FileSystem.remove(removed + "/" + name) }
-    return begun.count
+    var (count, failure) = (0, nil as StorageError?)
+    for name in begun {
+      // One that can't be removed must not keep the others.
+      do throws(StorageError) {
+        try FileSystem.remove(removed + "/" + name)
+        count += 1
+      } catch {
+        failure = error
+      }
+    }
+    if let failure, count == 0 { throw failure }
+    return count
   }
 }
