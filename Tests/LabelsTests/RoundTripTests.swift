@@ -100,6 +100,14 @@ import Testing
     #expect(WrittenLabels(Self.whole, as: format).leftOut == names)
   }
 
+  @Test("a speaker whose name ends with dashes makes no arrow in WebVTT")
+  func speakerWithDashes() throws {
+    let (start, end) = (try #require(MediaTime(seconds: 1)), try #require(MediaTime(seconds: 2)))
+    let label = Label(start: start, end: end, text: "01", speaker: "Ann --", words: [])
+    let written = WrittenLabels([label], as: .vtt)
+    #expect(try LabelFile(parsing: written.bytes, as: .vtt).labels == [label] && written.leftOut.isEmpty)
+  }
+
   @Test func overlapsAreNamedByTheFormatsWithoutThem() {
     let overlapping = [Label(0, 3000, "a"), Label(1000, 2000, "b")]
     #expect(WrittenLabels(overlapping, as: .lrc).leftOut == [.ends])

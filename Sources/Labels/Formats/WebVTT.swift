@@ -95,6 +95,8 @@ enum WebVTT {
       if let speaker = label.speaker {
         written.write("<v ")
         written.write(escaped: Array(speaker.utf8)[...])
+        // Otherwise the end of the tag would make an arrow of them. Blanks at the end of a name don't count.
+        if speaker.hasSuffix("--") { written.write(" ") }
         written.write(">")
       }
       written.write(inline: label, closes: false) { written, time in
