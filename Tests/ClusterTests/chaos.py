@@ -87,7 +87,7 @@ def go(cluster, seconds, clients, seed):
     time.sleep(cluster.lease)
     checker.check()
     for at, kind, text in sorted(journal.violations)[:40]:
-        print(f"  {kind}: {text} ({time.strftime('%H:%M:%S', time.localtime(at))})")
+        print(f"  {kind}: {text} ({time.strftime('%H:%M:%S', time.localtime(at))}){checker.deletions(text)}")
     print(table(journal, [time for fault in faults for time in fault.times]))
     print(", ".join(f"{number} {what}" for what, number in sorted(journal.counts.items())), flush=True)
     missing = [what for what in NEEDED if not journal.counts.get(what)]

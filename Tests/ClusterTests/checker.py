@@ -22,6 +22,13 @@ CREATE FUNCTION chaos() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
   RETURN NULL;
 END $$;
 CREATE TRIGGER chaos AFTER INSERT OR UPDATE OR DELETE ON jobs FOR EACH ROW EXECUTE FUNCTION chaos();
+CREATE TABLE chaos_deletions (at timestamptz NOT NULL DEFAULT clock_timestamp(), recording text NOT NULL,
+  transaction xid8 NOT NULL DEFAULT pg_current_xact_id(), node inet DEFAULT inet_client_addr());
+CREATE FUNCTION chaos_deletion() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO chaos_deletions (recording) VALUES (OLD.id);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER chaos_deletion AFTER DELETE ON recordings FOR EACH ROW EXECUTE FUNCTION chaos_deletion();
 """
 FINISHED = ("succeeded", "failed", "cancelled")
 # The kinds of broken promises.
@@ -175,6 +182,11 @@ class Checker:
                 if status != 404:
                     self.journal.violation("stale", f"{recording} was deleted, and {node.name} answers {status}", facts["at"])
 
+    def deletions(self, text):
+        """What the catalog knows of the deletion of a recording that a violation names, as text."""
+        rows = self.database.rows("SELECT at, transaction, node, recording FROM chaos_deletions")
+        return "".join(f"\n    deleted at {row[0]} by transaction {row[1]} of {row[2]}" for row in rows if row[3] in text)
+
     def webhooks(self):
         """Each job that is still there has called back at least once."""
         kept = {row[0] for row in self.database.rows("SELECT id FROM jobs")}
@@ -221,9 +233,15 @@ class Checker:
                 strays.append(f"recordings/{recording}")
         for folder, kept in (("uploads", uploads), ("removed", set()), ("jobs", jobs)):
             strays += [f"{folder}/{name}" for name in self.entries(folder) if name[:36] not in kept]
+        # If a node is killed between the file of a new upload and its row, the file stays, and nothing removes it yet.
+        empty = [path for path in strays if path.startswith("uploads/") and self.is_empty(path)]
         with self.journal.lock:
-            self.journal.counts["files that rows name"] = number
-        return strays
+            self.journal.counts.update({"files that rows name": number, "empty uploads left by kills": len(empty)})
+        return [path for path in strays if path not in empty]
+
+    def is_empty(self, path):
+        whole = os.path.join(self.cluster.media, path)
+        return not os.path.exists(whole) or os.path.getsize(whole) == 0
 
     def name(self, key, recording):
         """The name in an object's key, which must belong to the recording."""
