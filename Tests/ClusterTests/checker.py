@@ -218,8 +218,7 @@ class Checker:
         """The files in the folder that no row explains."""
         named = {}
         for recording, *keys in self.database.rows("SELECT id, audio_key, working_key, waveform_key FROM recordings"):
-            # A node that was killed after its commit has left the mark; it goes with the next change, or a day later.
-            named[recording] = {"recording.json", "unfinished", *(self.name(key, recording) for key in keys if key)}
+            named[recording] = {"recording.json", *(self.name(key, recording) for key in keys if key)}
         for recording, key in self.database.rows("SELECT recording, key FROM conversions"):
             named.setdefault(recording, set()).add(self.name(key, recording))
         uploads = {row[0] for row in self.database.rows("SELECT id FROM uploads WHERE recording IS NULL")}
@@ -233,15 +232,9 @@ class Checker:
                 strays.append(f"recordings/{recording}")
         for folder, kept in (("uploads", uploads), ("removed", set()), ("jobs", jobs)):
             strays += [f"{folder}/{name}" for name in self.entries(folder) if name[:36] not in kept]
-        # If a node is killed between the file of a new upload and its row, the file stays, and nothing removes it yet.
-        empty = [path for path in strays if path.startswith("uploads/") and self.is_empty(path)]
         with self.journal.lock:
-            self.journal.counts.update({"files that rows name": number, "empty uploads left by kills": len(empty)})
-        return [path for path in strays if path not in empty]
-
-    def is_empty(self, path):
-        whole = os.path.join(self.cluster.media, path)
-        return not os.path.exists(whole) or os.path.getsize(whole) == 0
+            self.journal.counts["files that rows name"] = number
+        return strays
 
     def name(self, key, recording):
         """The name in an object's key, which must belong to the recording."""
@@ -251,18 +244,21 @@ class Checker:
     def age_leftovers(self):
         """Renames what killed nodes left as if it were two days older: the time is in the names."""
         busy = {row[0] for row in self.database.rows("SELECT id FROM jobs WHERE state IN ('queued', 'running')")}
-        known = {row[0] for row in self.database.rows("SELECT id FROM recordings")}
-        work = [f"jobs/{name}" for name in self.entries("jobs") if name not in busy]
-        unfinished = [f"recordings/{name}" for name in self.entries("recordings")
-                      if name not in known and "unfinished" in self.entries(f"recordings/{name}")]
-        for path in work + unfinished:
+        known = {row[0] for table in ("recordings", "uploads") for row in self.database.rows(f"SELECT id FROM {table}")}
+        left = {
+            "work folders left by kills": [f"jobs/{name}" for name in self.entries("jobs") if name not in busy],
+            "folders left unfinished by kills": [
+                f"recordings/{name}" for name in self.entries("recordings")
+                if name not in known and "unfinished" in self.entries(f"recordings/{name}")],
+            "uploads left without a row by kills": [
+                f"uploads/{name}" for name in self.entries("uploads") if name[:36] not in known]}
+        for path in (path for paths in left.values() for path in paths):
             folder, name = path.split("/")
             time = int(name[:8] + name[9:13], 16) - 2 * 86_400_000
             older = f"{folder}/{time >> 16:08x}-{time & 0xffff:04x}{name[13:]}"
             os.rename(os.path.join(self.cluster.media, path), os.path.join(self.cluster.media, older))
         with self.journal.lock:
-            self.journal.counts.update({
-                "work folders left by kills": len(work), "folders left unfinished by kills": len(unfinished)})
+            self.journal.counts.update({what: len(paths) for what, paths in left.items()})
 
     def entries(self, folder):
         return sorted(os.listdir(os.path.join(self.cluster.media, folder)))

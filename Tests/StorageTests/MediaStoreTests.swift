@@ -281,19 +281,23 @@ import Testing
     let over = JobID()
     for id in [waiting.id, over] { try store.makeWorkFolder(of: id) }
     try store.write([1], toWorkFile: store.workFolder(of: over) + "/1-a.pyramid")
+    let (begun, received) = (UploadID(), UploadID())
+    _ = try store.makePart(of: begun)
+    try store.makePart(of: received).append([1].span)
     func folders() throws -> [Set<String>] {
       [try Set(FileSystem.names(in: store.recordings)), try Set(FileSystem.names(in: store.jobs))]
     }
     let all: [Set] = [[recording.id.text, unacknowledged.text, empty.text], [waiting.id.text, over.text]]
     #expect(try SharedUpkeep(catalog: catalog, store: store, now: .now + 86_000).run() == 0)
-    #expect(try folders() == all)
+    #expect(try folders() == all && FileSystem.names(in: store.uploads).count == 2)
+    #expect(try !store.isUnfinished(recording.id), "its row says that it was acknowledged")
     let later = SharedUpkeep(catalog: catalog, store: store, now: .now + 87_000)
-    #expect(try later.run(createdSince: .now + 60) == 1)
+    #expect(try later.run(createdSince: .now + 60) == 2)
+    #expect(try FileSystem.names(in: store.uploads) == ["\(received).part"])
     #expect(try folders() == [all[0], [waiting.id.text]])
     #expect(try later.run() == 2)
     #expect(try folders() == [[recording.id.text], [waiting.id.text]])
     #expect(try FileSystem.names(in: store.orphaned) == [unacknowledged.text], "no row says that it may be removed")
-    #expect(try !store.isUnfinished(recording.id), "its row says that it was acknowledged")
   }
 
   @Test("a removed upload isn't forgotten while a later writer's file is left")

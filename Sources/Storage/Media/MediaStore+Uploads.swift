@@ -82,6 +82,12 @@ extension MediaStore {
   /// Removes the part file of an upload. If this fails, the next start's sweep removes it.
   package func removePart(of id: UploadID) { try? FileSystem.remove(path(ofPart: id)) }
 
+  /// Removes the part file of an upload if it is empty. Returns whether it was.
+  func removeEmptyPart(of id: UploadID) throws(StorageError) -> Bool {
+    guard try lengthOfPart(of: id) == 0 else { return false }
+    return try FileSystem.removeFile(path(ofPart: id))
+  }
+
   /// Removes all files of an upload that had several writers.
   package func removeParts(of id: UploadID) {
     removePart(of: id)

@@ -3,14 +3,15 @@
 // recorded (`removals`), the parts of uploads that have become recordings, and what already is in `removed`. Everything
 // else may be another node's work. Any node may run it at any time, and several at once.
 //
-// A killed node also leaves work that nobody continues, which no row names. It is dealt with when the timestamp in its
-// ID is a day old, by the clock of the catalog; no request or preview takes that long:
+// A killed node also leaves a mark in the folder of a recording that has its row, which then gets its description, and
+// work that no row names and nobody continues. That is cleared away when the timestamp in its ID is a day old by the
+// catalog's clock, because no request or preview takes that long:
 //
 //   a work folder without an unfinished job     removed: nothing in it is anyone's recording
-//   a folder marked as unfinished, with a row   loses the mark, and gets its description
-//   one without a row, but with files           moved to orphaned/: its upload was never acknowledged, or the catalog
+//   a folder marked as unfinished, with files   moved to orphaned/: its upload was never acknowledged, or the catalog
 //                                               has been restored to an earlier state
-//   one without a row and without files         removed
+//   one without files                           removed
+//   the file of an upload, if it is empty       removed; one with bytes stays
 
 import Glibc
 
@@ -41,6 +42,7 @@ package struct SharedUpkeep: Sendable {
     for id in Set(try store.uploadsWithFiles()) {
       switch try catalog.claim(on: id) {
       case .removed, .finished: store.removeParts(of: id)
+      case .unknown where isOld(id): guard try store.removeEmptyPart(of: id) else { continue }
       case .owned, .unknown: continue
       }
       count += 1
@@ -62,13 +64,14 @@ package struct SharedUpkeep: Sendable {
 
   private func settleUnfinished(createdSince start: Timestamp) throws(StorageError) -> Int {
     var count = 0
-    for id in try store.recordingFolders() where isOld(id) && id.created >= start {
+    for id in try store.recordingFolders() where id.created >= start {
       var isLeft = try store.isUnfinished(id)
-      if !isLeft { isLeft = try store.fileNames(of: id).isEmpty }
+      if !isLeft, isOld(id) { isLeft = try store.fileNames(of: id).isEmpty }
       guard isLeft else { continue }
       switch try catalog.claim(on: id) {
       case .owned: catalog.describe(id)
       case .removed, .finished, .unknown:
+        guard isOld(id) else { continue }
         store.removeFolderIfUnused(of: id)
         if FileSystem.isFolder(store.folder(of: id)) { try store.setAside(id) }
         count += 1
