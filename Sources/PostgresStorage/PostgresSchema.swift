@@ -41,8 +41,8 @@ package enum PostgresSchema {
     """
 
   /// Nodes running the previous version read and write only the names of files. If one changes a name, a trigger
-  /// updates the key. Rows that nobody has written since have no keys: see `objectKey`. To give them some would change
-  /// every row, for minutes during which those nodes wait.
+  /// updates the key. Rows that nobody has written since have no keys: see `objectKey`. Filling in a million keys
+  /// at once would keep those nodes waiting for minutes.
   private static let keys = """
     ALTER TABLE recordings ADD COLUMN audio_key text COLLATE "C";
     ALTER TABLE recordings ADD COLUMN waveform_key text COLLATE "C";

@@ -40,7 +40,7 @@ package protocol Blobs: Sendable {
   /// The file doesn't change, and it must not be changed. A recording's map of its sound is beside its audio.
   ///
   /// Costs the making of a string in a folder. S3: downloads what the cache lacks, with the map, and keeps both there
-  /// while the result is held. So ask only for what is read.
+  /// while the result is held, so ask only for files that will be read.
   func localFile(_ key: ObjectKey) throws(StorageError) -> LocalFile
 
   /// Returns the local file with the whole object, if it is known without waiting.

@@ -3,8 +3,8 @@ import Dispatch
 /// Writes the descriptions of recordings into their folders, one at a time for each recording. The last one written was
 /// also the last to read the row, so the description ends up matching the row.
 ///
-/// Other processes that share the folder write descriptions, too. So each reads the row once more after its description
-/// is in place, until that is what it has written: the last to write finds what is newest.
+/// Other processes that share the folder write descriptions, too. So each reads the row again after writing, and writes
+/// again if the row has changed: whoever writes last has read the newest row.
 struct DescriptionKeeper: Sendable {
   let store: MediaStore
   let onFailure: @Sendable (RecordingID, StorageError) -> Void
