@@ -1372,13 +1372,16 @@ class Story:
         path = write_wav(os.path.join(self.folder, "hum.wav"), speech_like(8, 16000, seed=23), 16000)
         hum = self.service.upload(path, "hum.wav")
         page.open(f"{hum}&noise=0.2-1.2")
-        browser.run("""
+        watch = """
           const ask = window.fetch;
-          window.previewed = [];
-          window.fetch = (path, options) => {
-            if (String(path).endsWith("/preview")) previewed.push(JSON.parse(options.body).noise);
-            return ask(path, options);
-          };""")
+          [window.previewed, window.previewing] = [[], 0];
+          window.fetch = async (path, options) => {
+            if (!String(path).endsWith("/preview")) return ask(path, options);
+            previewed.push(JSON.parse(options.body).noise);
+            previewing++;
+            try { return await ask(path, options); } finally { previewing--; }
+          };"""
+        browser.run(watch)
         browser.type("#noise-name", "Fan" + ENTER)
         wait("it is saved", lambda: "Saved the noise" in page.toast())
         assert not browser.shown("#job"), "Enter saves, and cleans nothing"
@@ -1389,6 +1392,7 @@ class Story:
         page.window()
         self.reload()
         wait("a reload keeps it", lambda: browser.run("return document.querySelector(arguments[0])?.ariaPressed === 'true'", use))
+        browser.run(watch)
         browser.click("#profiles [data-part=rename]")
         browser.keys(*"Motor", ENTER)
         wait("what is used has its new name", lambda: "Motor" in browser.text("#noise-auto"))
@@ -1396,11 +1400,14 @@ class Story:
         wait("it is renamed", lambda: browser.text(use) == "Motor" and self.service.json("/v1/noise-profiles")["profiles"][0]["name"] == "Motor")
         browser.click("#profiles [data-part=remove]")
         wait("it is gone", lambda: not browser.shown("#profiles-part") and browser.text("#noise-auto") == "the best stretch found")
+        # Only then has the page given up those with the profile.
+        wait("previews no longer use it", lambda: browser.run("return previewed.length > 0 && !previewed.at(-1).profile"))
         browser.click(".toast:last-child [data-part=action]")
         wait("it is back", lambda: browser.all(use) and browser.text(use) == "Motor")
         browser.click("#profiles [data-part=remove]")
         browser.click(".toast:last-child [data-part=close]")
         wait("the service has deleted it", lambda: not self.service.json("/v1/noise-profiles")["profiles"])
+        wait("no preview is being made", lambda: browser.run("return previewing === 0"))
         browser.open("about:blank")
         self.service.request("DELETE", f"/v1/recordings/{hum}")
 
