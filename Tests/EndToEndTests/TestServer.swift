@@ -120,7 +120,7 @@ final class TestServer {
 
   /// Every file and folder in the data directory that is not the catalog's own, by path within it.
   func leftovers() throws -> [String] {
-    let own = ["incoming", "uploads", "recordings", "jobs", "removed", "orphaned", "lock"]
+    let own = ["incoming", "uploads", "recordings", "jobs", "removed", "orphaned", "lock", "reserve"]
     return try FileManager.default.subpathsOfDirectory(atPath: data)
       .filter { !own.contains($0) && !$0.hasPrefix("catalog.sqlite") && !isSpareFolder($0) }.sorted()
   }

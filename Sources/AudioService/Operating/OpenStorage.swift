@@ -33,6 +33,7 @@ struct OpenStorage {
     let condition = try Catalog.inspect(path: store.catalogPath)
     if condition == .new, try store.hasRecordings() { throw StorageError.lostCatalog(path: store.catalogPath) }
     catalog = try Catalog(path: store.catalogPath)
+    store.keepReserve()
     self.condition = condition
     risk = nil
   }

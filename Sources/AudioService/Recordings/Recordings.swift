@@ -60,8 +60,7 @@ struct Recordings: Sendable {
     return .changed(try JSONDocument(context.document(renamed)))
   }
 
-  /// Deletes the rows first, in one transaction, then kills children and removes files. Checks beforehand that the disk
-  /// can be written: otherwise the row would be gone and the file would stay.
+  /// Deletes the rows first, in one transaction, then kills children and removes files.
   @Sendable func delete(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
   {
@@ -69,8 +68,9 @@ struct Recordings: Sendable {
     let recording = try await context.recording(parameters, caller)
     let (context, blobs) = (context, context.blobs)
     let cancelled = try await context.work.run { () throws(StorageError) in
-      try blobs.checkRemoving()
-      return try caller.catalog.deleteRecording(recording.id) { request.permitsChange(of: context.document($0)) }
+      try blobs.makingRoom { () throws(StorageError) in
+        try caller.catalog.deleteRecording(recording.id) { request.permitsChange(of: context.document($0)) }
+      }
     }
     guard let cancelled else { throw ServiceError.noSuchRecording(recording.id.text) }
     context.waveforms.close(recording.id)

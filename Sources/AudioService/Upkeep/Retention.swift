@@ -53,10 +53,11 @@ final class Retention: Sendable {
         context.log.failure("old recordings could not be deleted", ["error": "the audit log can't be written"])
         return 0
       }
-      try context.blobs.checkRemoving()
       while true {
-        let deleted = try catalog.deleteRecordings(
-          createdBefore: instant, limit: Self.batch, of: tenant, except: Set(ownAges.keys))
+        let deleted = try context.blobs.makingRoom { () throws(StorageError) in
+          try catalog.deleteRecordings(
+            createdBefore: instant, limit: Self.batch, of: tenant, except: Set(ownAges.keys))
+        }
         for deletion in deleted { removeFiles(of: deletion.id) }
         count += deleted.count
         guard record(deleted) else {

@@ -410,9 +410,11 @@ final class UploadSession: @unchecked Sendable {
     _ reason: ServiceError, keeping refusal: UploadRefusal? = nil, ifExpiredBefore instant: Timestamp? = nil
   ) throws {
     let upload = upload
-    let isDeleted = try catalog.deleteUpload(
-      id, keeping: refusal?.answer(for: id), ifExpiredBefore: instant,
-      unfinishedBy: refusal == nil ? nil : upload?.writer)
+    let isDeleted = try dependencies.blobs.makingRoom { () throws(StorageError) in
+      try catalog.deleteUpload(
+        id, keeping: refusal?.answer(for: id), ifExpiredBefore: instant,
+        unfinishedBy: refusal == nil ? nil : upload?.writer)
+    }
     // Another process has received more in the meantime, or made a recording of it.
     if !isDeleted, instant != nil || refusal != nil, try catalog.upload(id) != nil { return state = .unopened }
     writer?.outcome.tell(.failure(reason))

@@ -44,6 +44,12 @@ import Glibc
     _ = try retrying("ftruncate", path) { ftruncate(number, Int(count)) }
   }
 
+  /// Takes room on the disk for the file's first `count` bytes, and makes it at least that long.
+  borrowing func allocate(_ count: Int64) throws(StorageError) {
+    let code = posix_fallocate(number, 0, Int(count))
+    guard code == 0 else { throw StorageError(errno: code, "posix_fallocate", path) }
+  }
+
   /// Waits until everything written is on disk.
   ///
   /// Isn't retried: after a failed fsync, Linux considers the lost pages clean, and a second fsync would succeed.

@@ -76,8 +76,11 @@ package protocol Blobs: Sendable {
   /// Removes what a job left of a recording that it failed to make; keeps, apart, what describes a finished recording.
   func discard(_ id: RecordingID) throws(StorageError)
 
-  /// Throws if objects can't be removed. Costs two system calls in a folder and writes nothing.
-  func checkRemoving() throws(StorageError)
+  /// Runs `deletion`, which deletes rows whose objects will be removed, even on a full disk. Throws without running it
+  /// if objects can't be removed.
+  ///
+  /// S3: just runs it; the row of `removals` has the objects' removal repeated after a failure.
+  func makingRoom<Result>(_ deletion: () throws(StorageError) -> Result) throws(StorageError) -> Result
 }
 
 extension Blobs {

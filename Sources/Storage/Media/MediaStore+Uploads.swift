@@ -80,7 +80,10 @@ extension MediaStore {
   }
 
   /// Removes the part file of an upload. If this fails, the next start's sweep removes it.
-  package func removePart(of id: UploadID) { try? FileSystem.remove(path(ofPart: id)) }
+  package func removePart(of id: UploadID) {
+    try? FileSystem.remove(path(ofPart: id))
+    keepReserve()
+  }
 
   /// Removes the part file of an upload if it is empty. Returns whether it was.
   func removeEmptyPart(of id: UploadID) throws(StorageError) -> Bool {

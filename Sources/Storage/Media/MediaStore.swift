@@ -8,8 +8,9 @@
 //   DATA/jobs/<job id>/             a job's work folder
 //   DATA/removed/<uuid>/            a recording's folder being removed
 //   DATA/orphaned/<id>              unexplained files, kept until someone has inspected them
+//   DATA/reserve                    room for deletions on a full disk (MediaStore+Reserve)
 //
-// A folder that several machines share has all of these but the lock, and besides:
+// A folder that several machines share has all of these but the lock and the reserve, and besides:
 //
 //   MEDIA/shared-media              says that it is no data folder: its catalog is in PostgreSQL
 //   MEDIA/nodes/<node>.lock         held by the process with this name
@@ -275,17 +276,13 @@ package final class MediaStore: Sendable {
       return
     }
     try FileSystem.remove(away)
+    keepReserve()
   }
 
   /// Removes the folder of a recording that a job failed to produce. If the folder describes a finished recording, sets
   /// it aside instead, because the row may come from an older catalog.
   package func discard(_ id: RecordingID) throws(StorageError) {
     if try readDescription(of: id) != nil { try setAside(id) } else { try remove(id) }
-  }
-
-  /// Throws if recordings' files can't be removed. Costs two system calls and writes nothing.
-  package func checkRemoving() throws(StorageError) {
-    for folder in [recordings, removed] { try FileSystem.checkWritable(folder) }
   }
 
   /// Creates and removes a file to verify that the disk is writable. Throws the error if it isn't.

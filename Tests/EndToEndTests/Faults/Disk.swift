@@ -23,6 +23,9 @@ final class Disk {
     return Self.run("mount", ["-o", "remount,bind,ro", path])
   }
 
+  /// Takes all room that is left, or the last inode.
+  func fill() { _ = Self.run("dd", ["if=/dev/zero", "of=\(path)/filler", "bs=4k", "status=none"]) }
+
   func makeWritable() {
     // Lazily, because files were opened through it.
     if hasCover { _ = Self.run("umount", ["-l", path]) }
