@@ -13,7 +13,9 @@ extension MediaStore {
   /// Takes the room that deletions may need, unless it's taken or the disk is too full. Does nothing in a folder that
   /// machines share, which has no catalog.
   package func keepReserve() {
-    guard node == nil, (try? FileSystem.length(of: reservePath)) != Self.reserveBytes else { return }
+    guard node == nil else { return }
+    FileSystem.makePrivate(reservePath)
+    guard (try? FileSystem.length(of: reservePath)) != Self.reserveBytes else { return }
     do throws(StorageError) {
       try FileDescriptor(path: reservePath, flags: O_WRONLY | O_CREAT).allocate(Self.reserveBytes)
     } catch {
