@@ -5,12 +5,16 @@ import Testing
 @testable import AudioService
 @testable import Storage
 
-/// Uploads whose row may yet be committed, although the service doesn't know: a standby may answer late.
+/// Changes of which the service doesn't know if they were or will be committed, because a standby answers late or the
+/// server has crashed.
 @Suite struct UncertainCommitTests {
-  /// While `waits`, says of each transaction that its outcome is unknown.
+  /// Says that the outcome of each transaction is unknown while `waits`, and of the next one if it `forgets`, which it
+  /// commits. Those after that one `fail`, if wanted.
   private final class WaitingEngine: SQLEngine {
     private let engine: any SQLEngine
     let waits = Atomic(false)
+    let forgets = Atomic(false)
+    let fails = Atomic(false)
 
     init(_ engine: any SQLEngine) { self.engine = engine }
 
@@ -26,7 +30,10 @@ import Testing
       _ isolation: SQLIsolation, _ body: @Sendable (any SQLSession) throws -> Value
     ) throws(StorageError) -> Value {
       guard !waits.load(ordering: .relaxed) else { throw .outcomeUnknown }
-      return try engine.write(isolation, body)
+      if fails.load(ordering: .relaxed), !forgets.load(ordering: .relaxed) { throw .unreachable(detail: "") }
+      let value = try engine.write(isolation, body)
+      guard !forgets.exchange(false, ordering: .relaxed) else { throw .outcomeUnknown }
+      return value
     }
 
     func checkUsable() throws(StorageError) { try engine.checkUsable() }
@@ -35,15 +42,19 @@ import Testing
     func close() throws(StorageError) { try engine.close() }
   }
 
-  @Test("if it is unknown whether a recording's row was committed, its sound is kept")
-  func soundIsKept() async throws {
+  private func bench() throws -> (TestBench, WaitingEngine) {
     let made = Mutex<WaitingEngine?>(nil)
     let bench = try TestBench(engine: { engine in
       let waiting = WaitingEngine(engine)
       made.withLock { $0 = waiting }
       return waiting
     })
-    let engine = try #require(made.withLock { $0 })
+    return (bench, try #require(made.withLock { $0 }))
+  }
+
+  @Test("if it is unknown whether a recording's row was committed, its sound is kept")
+  func soundIsKept() async throws {
+    let (bench, engine) = try bench()
     engine.waits.store(true, ordering: .relaxed)
     let response = try await bench.respond(.post, "/v1/recordings", body: "RIFF")
     #expect(response.status == .internalServerError)
@@ -51,5 +62,39 @@ import Testing
     let kept = try bench.store.recordingFolders()
     #expect(kept.count == 1)
     for id in kept { #expect(try bench.store.fileNames(of: id).contains("audio.wav")) }
+  }
+
+  @Test("a deletion that was committed after all is answered as one")
+  func deletion() async throws {
+    let (bench, engine) = try bench()
+    let recording = try bench.recording()
+    engine.forgets.store(true, ordering: .relaxed)
+    let response = try await bench.respond(.delete, "/v1/recordings/\(recording.id)")
+    #expect(response.status == .noContent)
+    #expect(try bench.store.recordingFolders() == [])
+  }
+
+  @Test("a deletion that was committed counts only once later commits are possible")
+  func unconfirmedDeletion() async throws {
+    let (bench, engine) = try bench()
+    let recording = try bench.recording()
+    engine.forgets.store(true, ordering: .relaxed)
+    engine.fails.store(true, ordering: .relaxed)
+    let response = try await bench.respond(.delete, "/v1/recordings/\(recording.id)")
+    #expect(response.status == .internalServerError)
+    engine.fails.store(false, ordering: .relaxed)
+    #expect(try bench.catalog.recording(recording.id) == nil)
+  }
+
+  @Test("a deletion of which nothing is known yet is no success, and the recording stays")
+  func openDeletion() async throws {
+    let (bench, engine) = try bench()
+    let recording = try bench.recording()
+    engine.waits.store(true, ordering: .relaxed)
+    let response = try await bench.respond(.delete, "/v1/recordings/\(recording.id)")
+    #expect(response.status == .internalServerError)
+    engine.waits.store(false, ordering: .relaxed)
+    #expect(try bench.catalog.recording(recording.id) != nil)
+    #expect(try bench.store.recordingFolders() == [recording.id])
   }
 }

@@ -217,6 +217,11 @@ private func problem(for error: StorageError) -> Problem {
   case .busy: unwritableProblem("catalog_busy", "The service's catalog is busy; nothing was changed.")
   case .unreachable:
     unwritableProblem("catalog_unwritable", "The service can't use its catalog right now; nothing was changed.")
+  case .outcomeUnknown:
+    Problem(
+      .internalServerError, code: "internal_error",
+      detail: "The catalog's server failed before it confirmed the change, which may have been made. Look whether it "
+        + "was, or repeat the request with the same Idempotency-Key.")
   default: internalProblem
   }
 }

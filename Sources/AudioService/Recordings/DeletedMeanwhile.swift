@@ -35,8 +35,10 @@ extension Context {
     }
   }
 
-  /// False for errors that are the request's own fault, which are reported as they are.
+  /// False for errors that are the request's own fault, which are reported as they are, and for a change that may have
+  /// been made, because that may have been the deletion.
   private static func mayComeOfDeletion(_ error: any Error) -> Bool {
+    if StorageError.isUncertain(error) { return false }
     if case ServiceError.rejectedByWorker = error { return true }
     let status = problem(for: error).status
     return status.code >= 500 || status == .conflict || status == .gone

@@ -60,7 +60,8 @@ struct Recordings: Sendable {
     return .changed(try JSONDocument(context.document(renamed)))
   }
 
-  /// Deletes the rows first, in one transaction, then kills children and removes files.
+  /// Deletes the rows first, in one transaction, then kills children and removes files. A deletion whose outcome is
+  /// unknown counts if the recording turns out to be gone; this node then hears of the canceled jobs as others do.
   @Sendable func delete(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
   {
@@ -68,8 +69,13 @@ struct Recordings: Sendable {
     let recording = try await context.recording(parameters, caller)
     let (context, blobs) = (context, context.blobs)
     let cancelled = try await context.work.run { () throws(StorageError) in
-      try blobs.makingRoom { () throws(StorageError) in
-        try caller.catalog.deleteRecording(recording.id) { request.permitsChange(of: context.document($0)) }
+      do throws(StorageError) {
+        return try blobs.makingRoom { () throws(StorageError) in
+          try caller.catalog.deleteRecording(recording.id) { request.permitsChange(of: context.document($0)) }
+        }
+      } catch .outcomeUnknown {
+        guard (try? caller.catalog.isGone(recording.id)) == true else { throw .outcomeUnknown }
+        return []
       }
     }
     guard let cancelled else { throw ServiceError.noSuchRecording(recording.id.text) }
