@@ -20,8 +20,9 @@ NEEDED = ("recordings acknowledged", "offsets acknowledged", "jobs that ended", 
 
 
 class Cluster:
-    def __init__(self, program, folder, lease, standby=True, is_synchronous=True):
-        self.program, self.folder, self.lease = program, folder, lease
+    def __init__(self, programs, folder, lease, standby=True, is_synchronous=True, skew=0):
+        """A node runs any of `programs` each time that it starts. Some nodes' clocks are wrong by `skew` seconds."""
+        self.programs, self.folder, self.lease, self.skew = programs, folder, lease, skew
         self.media = os.path.join(folder, "media")
         self.network = Network()
         ports = (5432, 5433) if self.network.can_cut else (free_port(), free_port())
@@ -44,10 +45,10 @@ class Cluster:
         self.database.stop()
 
 
-def run(program, seconds, clients, lease, seed, keep, is_synchronous):
+def run(programs, seconds, clients, lease, seed, keep, is_synchronous, skew):
     folder = tempfile.mkdtemp(prefix="stillwave-cluster-")
     print(f"cluster-test: seed {seed}, everything is in {folder}" + ("" if keep else ", unless all is well"), flush=True)
-    cluster = Cluster(program, folder, lease, is_synchronous=is_synchronous)
+    cluster = Cluster(programs, folder, lease, is_synchronous=is_synchronous, skew=skew)
     cluster.journal = Journal(os.path.join(folder, "clients.log"))
     cluster.receiver = Receiver(cluster.network.client_side, cluster.journal)
     is_well = False

@@ -159,6 +159,16 @@ class Pair:
         os.kill(int(self.primary.sql("SELECT pid FROM pg_stat_replication")), signal.SIGSTOP)
         time.sleep(2)
 
+    def hang_standby(self, seconds):
+        """Stops the standby. What is committed meanwhile waits for it, and the nodes can't know how that will end."""
+        pids = [self.standby.process.pid, *children(self.standby.process.pid)]
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            if number == signal.SIGSTOP:
+                time.sleep(seconds)
+
     def crash(self, seconds):
         """Kills the primary and starts it again."""
         self.primary.kill()

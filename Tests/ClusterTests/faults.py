@@ -6,7 +6,7 @@ import threading
 import time
 
 NODE_FAULTS = ("kill -9", "stop", "cut", "drain")
-DATABASE_FAULTS = ("server crash", "failover")
+DATABASE_FAULTS = ("server crash", "failover", "standby hangs")
 
 
 class Faults(threading.Thread):
@@ -56,6 +56,9 @@ class Faults(threading.Thread):
             self.cluster.database.crash(self.random.uniform(0, 3))
         elif kind == "failover":
             self.cluster.database.fail_over(self.random.uniform(0, 2))
+        elif kind == "standby hangs":
+            # Often longer than the servers wait for each other, which is 5 s.
+            self.cluster.database.hang_standby(self.random.uniform(1, 10))
 
     def look_for_crashes(self):
         """Notes nodes that have ended although no fault ended them."""

@@ -1,8 +1,10 @@
 """The nodes of the cluster."""
 
 import contextlib
+import glob
 import http.client
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -25,18 +27,27 @@ class Node:
         self.address, self.inside = cluster.network.add(number)
         self.port = 8080 if self.inside else free_port()
         self.log = os.path.join(cluster.folder, self.name + ".log")
-        self.process = None
+        self.process, self.random = None, random.Random(number)
+
+    def clock(self):
+        """The environment that makes the node's clock wrong, differently for each node; empty if that isn't possible."""
+        library = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
+        skew = self.cluster.skew and (0, -self.cluster.skew, self.cluster.skew)[self.number % 3]
+        if not library or not skew:
+            return {}
+        return {"LD_PRELOAD": library, "FAKETIME": f"{skew:+}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_NO_CACHE": "1"}
 
     def start(self):
         words = [
-            *self.wrapper, *self.inside, self.cluster.program, "serve", "--listen", f"{self.address}:{self.port}", "--data",
+            *self.wrapper, *self.inside, self.random.choice(self.cluster.programs), "serve", "--listen", f"{self.address}:{self.port}", "--data",
             os.path.join(self.cluster.folder, self.name), "--catalog", self.cluster.database.url, "--media",
             "file://" + self.cluster.media, "--node", self.name, "--lease", str(self.cluster.lease), "--webhook-networks",
             "10.77.0.0/24,127.0.0.0/8", "--max-queued-jobs-per-client", "1000", "--max-open-uploads-per-client", "900",
             "--reserve-bytes", "1", "--log-level", "notice", *self.settings]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, "STILLWAVE_WEBHOOK_SECRET": SECRET})
+                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**os.environ, **self.clock(), "STILLWAVE_WEBHOOK_SECRET": SECRET})
 
     def connect(self, timeout):
         return http.client.HTTPConnection(self.address, self.port, timeout=timeout)

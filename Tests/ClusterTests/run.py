@@ -20,6 +20,8 @@ def main():
     parser.add_argument("--clients", type=int, default=6)
     parser.add_argument("--lease", type=int, default=3)
     parser.add_argument("--keep", action="store_true", help="keeps the folder with all logs and media")
+    parser.add_argument("--skew", type=int, default=1200, help="seconds by which one node's clock is slow, and another's fast")
+    parser.add_argument("--other", action="append", default=[], help="an older program, which nodes may run at any start")
     parser.add_argument("--asynchronous", action="store_true", help="the standby falls behind: shows that losses are found")
     parser.add_argument("--count", type=int, help="recordings per round of throughput, or jobs to claim")
     parser.add_argument("--share", type=float, help="processors of each node in throughput; default: a third of all but a half")
@@ -33,7 +35,10 @@ def main():
     if given.part == "claims":
         return throughput.claims(os.path.join(os.path.dirname(program), "ClaimRate"), given.count or 5000)
     seconds = given.minutes * 60 if given.minutes else given.seconds or 60
-    sys.exit(0 if chaos.run(program, seconds, given.clients, given.lease, seed, given.keep, not given.asynchronous) else 1)
+    programs = [program, *map(os.path.abspath, given.other)]
+    is_well = chaos.run(
+        programs, seconds, given.clients, given.lease, seed, given.keep, not given.asynchronous, given.skew)
+    sys.exit(0 if is_well else 1)
 
 
 main()

@@ -61,7 +61,7 @@ class Share:
 def throughput(program, count, seconds, share):
     """Prints how fast `count` recordings of some seconds get their waveforms."""
     folder = tempfile.mkdtemp(prefix="stillwave-cluster-")
-    cluster, shares = Cluster(program, folder, lease=10, standby=False), []
+    cluster, shares = Cluster([program], folder, lease=10, standby=False), []
     share = share or round((os.cpu_count() - 0.5) / 3, 2)
     try:
         sound = os.path.join(folder, "sound.flac")
