@@ -51,7 +51,7 @@ final class DecodedCopyTests {
 
   @Test("a program that writes more than the file promises is stopped, and the rest is cut off")
   func endless() throws {
-    let decoding = try decode("exec cat /dev/zero >&4\n", promising: 100_000)
+    let decoding = try decode("head -c 1000000 /dev/zero >&4; exec sleep 100000\n", promising: 100_000)
     #expect(try readAll(decoding) == [Float](repeating: 0, count: 100_000))
     try decoding.finish()
     try #require(decoding.copy).complete([UInt8](repeating: 7, count: 8), count: 100_000)
@@ -60,7 +60,8 @@ final class DecodedCopyTests {
 
   @Test("an abandoned program is stopped at once")
   func abandoned() throws {
-    var decoding: MediaDecoding? = try decode("echo $$ >\(folder)/identifier; exec cat /dev/zero >&4\n")
+    var decoding: MediaDecoding? = try decode(
+      "echo $$ >\(folder)/identifier; head -c 1000000 /dev/zero >&4; exec sleep 100000\n")
     #expect(try decoding?.read({ (_: Span<Float>) throws(MediaError) in }) ?? 0 > 0)
     decoding = nil
     let text = try String(contentsOfFile: "\(folder)/identifier", encoding: .utf8)
