@@ -18,6 +18,8 @@ package final class DecodedCopy {
   private var startedSize = 0
   /// Whether the program had closed its standard output before the last read: what is in the file by then is all.
   private var isOver = false
+  /// The errno of the first read that failed.
+  private var failure: Int32?
 
   /// Begins to read what `run`, which was started with this offset, writes.
   init(of run: FencedRun, from start: Int) {
@@ -40,9 +42,12 @@ package final class DecodedCopy {
         let got = unsafe pread(run.outputFile, rest.baseAddress, rest.count, off_t(place + done))
         if got > 0 {
           done += got
-        } else if got == 0 || errno != EINTR {
+        } else if got == 0 {
           guard !isOver else { break }
           isOver = run.closesOutput(within: Self.pause)
+        } else if errno != EINTR {
+          failure = errno
+          break
         }
       }
       return done
@@ -67,14 +72,20 @@ package final class DecodedCopy {
 
   /// Ends the program, which is no longer needed if it is still running. Returns the same as `FencedRun.end`.
   ///
-  /// Throws `.system` if the program failed and the disk is full.
+  /// Throws `.system` if the file couldn't be read, or if the program couldn't write all of it.
   func end() throws(MediaError) -> Int32 {
     let signal = run.stop()
-    guard !run.hasSucceeded, signal != SIGPIPE else { return signal }
-    // Programs don't say that a disk is full in the same way. So this process writes where they stopped: it gets the
-    // errno, or the signal if the file is too large.
+    if let failure { throw .system(operation: "read", errno: failure) }
+    let size = Int(lseek(run.outputFile, 0, SEEK_END))
+    // ffmpeg 5.1 exits with 1 if a write fails, but with 0 if it is the last one, of up to 32 KB.
+    let isShort = run.reportedBytes.map { $0 > size - start } ?? false
+    guard isShort || !run.hasSucceeded, signal != SIGPIPE else { return signal }
+    // The program doesn't say why. So this process writes where it stopped: it gets the errno, or the signal if the
+    // file is too large.
     let more = [UInt8](repeating: 0, count: 1 << 20)
-    try unsafe write(more.span.bytes, at: max(Int(lseek(run.outputFile, 0, SEEK_END)), place))
+    try unsafe write(more.span.bytes, at: max(size, place))
+    // Meanwhile there is room again.
+    if isShort { throw .system(operation: "write", errno: ENOSPC) }
     return signal
   }
 

@@ -57,6 +57,8 @@ final class FencedRun {
   private var status: Int32?
   /// Whether `stop` killed it.
   private var wasStopped = false
+  /// The last kilobytes that `closesOutput` has read.
+  private var answered: [UInt8] = []
   private let files: [OpenFile]
   private let processorSeconds: Int?
 
@@ -210,23 +212,38 @@ final class FencedRun {
   var outputFile: Int32 { files.last { $0.number == Fencing.outputDescriptor }?.descriptor ?? -1 }
 
   /// Waits until the program closes its standard output, which it does at its end at the latest. Returns false if that
-  /// takes longer. What it writes there is discarded.
+  /// takes longer, or if the program writes something there.
   func closesOutput(within milliseconds: Int32) -> Bool {
     var watched = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
     guard unsafe poll(&watched, 1, milliseconds) > 0 else { return false }
-    var discarded = [UInt8](repeating: 0, count: 4096)
-    return unsafe discarded.withUnsafeMutableBytes { unsafe read(into: $0) } <= 0
+    var piece = [UInt8](repeating: 0, count: 4096)
+    let got = unsafe piece.withUnsafeMutableBytes { unsafe read(into: $0) }
+    guard got > 0 else { return true }
+    answered = (answered + piece.prefix(got)).suffix(8192)
+    return false
   }
 
-  /// Kills the program if it is still running, and waits. Returns the same as `end`.
+  /// The arguments with which ffmpeg reports its progress to `closesOutput`.
+  static let progressWords = ["-progress", "pipe:1"]
+
+  /// The number of bytes that ffmpeg has written or tried to write, according to its last report; nil if there is none.
+  var reportedBytes: Int? {
+    let lines = String(decoding: answered, as: UTF8.self).split(separator: "\n")
+    return lines.last { $0.hasPrefix("total_size=") }.flatMap { Int($0.dropFirst("total_size=".count)) }
+  }
+
+  /// Kills the program unless it has closed its standard output, and waits. Returns the same as `end`.
   @discardableResult
   func stop() -> Int32 {
-    if status == nil, !closesOutput(within: 0) {
+    if status == nil, !hasClosedOutput() {
       _ = kill(identifier, SIGKILL)
       wasStopped = true
     }
     return end()
   }
+
+  /// Whether the program has closed its standard output, perhaps after a last report.
+  private func hasClosedOutput() -> Bool { (0..<4).contains { _ in closesOutput(within: 0) } }
 
   /// Whether the program ended by itself and with success. False while it runs.
   var hasSucceeded: Bool { status == 0 }

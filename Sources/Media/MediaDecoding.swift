@@ -70,10 +70,10 @@ package final class MediaDecoding {
     self.facts = facts
     self.path = path
     samples = [Float](repeating: 0, count: max(Self.samplesPerRead / facts.channels, 1) * facts.channels)
+    let output = target == nil ? ["pipe:1"] : FencedRun.progressWords + [FencedRun.sequentialOutputName]
     run = try FencedRun(
-      [ffmpeg.path] + FFmpeg.quietly + facts.clockWords + ffmpeg.inputWords(facts)
-        + Self.outputWords(facts) + [target == nil ? "pipe:1" : FencedRun.sequentialOutputName], reading: path,
-      writing: target?.path, startingAt: target?.headBytes, in: fencing)
+      [ffmpeg.path] + FFmpeg.quietly + facts.clockWords + ffmpeg.inputWords(facts) + Self.outputWords(facts) + output,
+      reading: path, writing: target?.path, startingAt: target?.headBytes, in: fencing)
     copy = target.map { [run] in DecodedCopy(of: run, from: $0.headBytes) }
   }
 

@@ -31,8 +31,7 @@ struct RunFencedCommand: ParsableCommand {
   func run() throws {
     let program = WorkerFence.Program(
       input: reads ? Fencing.inputDescriptor : nil, output: writes || appends ? Fencing.outputDescriptor : nil,
-      outputStaysOpen: appends,
-      dropsRoot: dropRoot, parent: parent)
+      outputStaysOpen: appends, dropsRoot: dropRoot, parent: parent)
     let failure = fence.become(words, program)
     throw ValidationError("\(words.first ?? "the program") could not be started (errno \(failure)).")
   }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import AudioIO
@@ -15,6 +16,22 @@ struct WaveHeaderTests {
     #expect(Array(header.bytes[12..<16]) == Array((isLong ? "ds64" : "JUNK").utf8))
     let size = header.bytes[(isLong ? 20 : 4)..<(isLong ? 28 : 8)].reversed().reduce(0) { $0 << 8 | Int64($1) }
     #expect(size == header.fileBytes - 8)
+  }
+
+  @Test("the last frames of more than 4 GiB are read")
+  func long() throws {
+    let frames: Int64 = 536_870_912 + 3
+    let header = try WaveHeader(.pcmF32, sampleRate: 48_000, channels: 2, frames: frames, isFixed: true)
+    let folder = try TemporaryFolder()
+    let file = try folder.file("long.wav", header.bytes)
+    let handle = try #require(FileHandle(forWritingAtPath: file))
+    // Takes no room on a file system with sparse files.
+    try handle.truncate(atOffset: UInt64(header.fileBytes - 4))
+    try handle.seekToEnd()
+    try handle.write(contentsOf: little(UInt64(Float(0.5).bitPattern), 4))
+    let reader = try AudioReader(path: file)
+    #expect(reader.format.container == .rf64 && reader.claimedFrames == frames)
+    #expect(try decodeFloat(file, from: frames - 2) == [0, 0, 0, 0.5])
   }
 
   @Test("libsndfile reads the samples after it")

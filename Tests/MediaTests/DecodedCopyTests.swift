@@ -98,11 +98,49 @@ final class DecodedCopyTests {
     #expect(throws: MediaError.undecodable(.mp4, codec: "aac")) { try decoding.finish() }
   }
 
-  @Test("a disk that is full for the program is reported, whatever its exit status")
-  func full() throws {
-    let run = try FencedRun(["/bin/bash", "-c", "echo told >&4"], writing: "/dev/full", startingAt: 8, in: .none)
+  @Test(
+    "a disk that is full for the program is reported, whatever its exit status",
+    arguments: ["echo told >&4", "echo told >&4; echo total_size=5; exit 0"])
+  func full(script: String) throws {
+    let run = try FencedRun(["/bin/bash", "-c", script], writing: "/dev/full", startingAt: 8, in: .none)
     let copy = DecodedCopy(of: run, from: 8)
     while !run.closesOutput(within: 1000) {}
     #expect(throws: MediaError.system(operation: "write", errno: ENOSPC)) { _ = try copy.end() }
+  }
+
+  @Test(
+    "a copy shorter than what the program has tried to write is not complete, even if it exits with 0",
+    arguments: [
+      ("total_size=4\nprogress=continue\ntotal_size=8", true), ("total_size=4", false), ("total_size=N/A", false),
+    ])
+  func short(report: String, isShort: Bool) throws {
+    let decoding = try decode("printf '\\0\\0\\200\\77' >&4\nprintf '\(report)\\nprogress=end\\n'\n")
+    #expect(try readAll(decoding) == [1])
+    if isShort {
+      #expect(throws: MediaError.system(operation: "write", errno: ENOSPC)) { try decoding.finish() }
+    } else {
+      try decoding.finish()
+    }
+  }
+
+  @Test("ffmpeg reports as much as it writes", .enabled(if: FFmpeg() != nil))
+  func reports() throws {
+    let ffmpeg = try #require(FFmpeg())
+    let words = [ffmpeg.path] + FFmpeg.quietly + ["-f", "lavfi", "-i", "sine=d=1:r=8000", "-f", "f32le"]
+    let run = try FencedRun(
+      words + FencedRun.progressWords + [FencedRun.sequentialOutputName], writing: path, startingAt: 8, in: .none)
+    while !run.closesOutput(within: 1000) {}
+    #expect(run.end() == 0 && run.hasSucceeded)
+    #expect(try run.reportedBytes == 32_000 && bytes().count == 32_008)
+  }
+
+  @Test("a file that can't be read is an error")
+  func unreadable() throws {
+    // Nothing is mapped at such a small address.
+    let run = try FencedRun(["/bin/bash", "-c", "exit 0"], writing: "/proc/self/mem", startingAt: 8, in: .none)
+    let copy = DecodedCopy(of: run, from: 8)
+    var numbers: [Float] = [0, 0]
+    #expect(copy.read(into: &numbers) == 0)
+    #expect(throws: MediaError.system(operation: "read", errno: EIO)) { _ = try copy.end() }
   }
 }
