@@ -193,10 +193,10 @@ package final class WebhookSender: Sendable {
       log.failure("a webhook was given up", facts)
     } else {
       let seconds = settings.pause(after: webhook.attempts)
-      webhook.notBefore = .now + seconds
       if catalog.isShared {
         try catalog.release(webhook, pauseSeconds: seconds)
       } else {
+        webhook.notBefore = .now + seconds
         try catalog.update(webhook)
       }
       log.notice("a webhook is tried again later", facts)

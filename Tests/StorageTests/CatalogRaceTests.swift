@@ -282,7 +282,8 @@ import Testing
     let recordings = try insertRecordings()
     for recording in recordings {
       let job = Job(kind: .waveform, recording: recording.id, state: .succeeded, finishedAt: .now)
-      try catalog.insert(sample(), jobs: [job], webhooks: [Webhook(job: job.id, url: "https://a.example/")])
+      try catalog.insert(
+        sample(), jobs: [job], webhooks: [Webhook(job: job.id, url: "https://a.example/", notBefore: .now)])
     }
     let claimed = try await race { _, node in
       try node.dueWebhooks(limit: 100).compactMap { try node.claimWebhook(of: $0.job, forSeconds: 60)?.job }

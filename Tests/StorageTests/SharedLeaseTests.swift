@@ -95,7 +95,7 @@ import Testing
     var claimed = try #require(try two.claimWebhook(of: job, forSeconds: 30))
     claimed.attempts += 1
     // The first one comes back, and changes nothing.
-    try one.release(Webhook(job: job, url: "", attempts: 7), pauseSeconds: 0)
+    try one.release(Webhook(job: job, url: "", attempts: 7, notBefore: .now), pauseSeconds: 0)
     #expect(try one.claimWebhook(of: job, forSeconds: 30) == nil)
     try two.release(claimed, pauseSeconds: 10)
     #expect(try one.claimWebhook(of: job, forSeconds: 30) == nil && one.dueWebhooks(limit: 9).isEmpty, "it pauses")

@@ -9,7 +9,7 @@ import Testing
     let catalog = try Catalog(at: folder("catalog.sqlite"))
     let recording = sample()
     let job = Job(kind: .denoise, recording: recording.id)
-    var webhook = Webhook(job: job.id, url: "https://a.example/?b=ä")
+    var webhook = Webhook(job: job.id, url: "https://a.example/?b=ä", notBefore: .now)
     try catalog.insert(recording, jobs: [job], webhooks: [webhook])
     var found = try catalog.webhooks()
     #expect(found.map(\.webhook) == [webhook] && found.map(\.isDue) == [false])
@@ -33,7 +33,7 @@ import Testing
     let orphan = Job(kind: .denoise, recording: RecordingID())
     #expect(throws: StorageError.noSuchRecording(orphan.recording)) {
       try catalog.insert(
-        sample(), jobs: [orphan], webhooks: [Webhook(job: orphan.id, url: "https://a.example/")])
+        sample(), jobs: [orphan], webhooks: [Webhook(job: orphan.id, url: "https://a.example/", notBefore: .now)])
     }
     #expect(try catalog.webhooks().isEmpty)
   }

@@ -39,7 +39,7 @@ import Testing
     let recording = Recording(
       name: "a", format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 1))
     let job = Job(kind: .waveform, recording: recording.id, state: .succeeded, finishedAt: .now)
-    let webhook = Webhook(job: job.id, url: callback)
+    let webhook = Webhook(job: job.id, url: callback, notBefore: .now)
     try nodes[0].insert(recording, jobs: [job], webhooks: [webhook])
     return webhook
   }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct WebhookQueueTests {
   private func delivery(to host: String) throws -> WebhookQueue.Delivery {
-    try #require(WebhookQueue.Delivery(Webhook(job: JobID(), url: "http://\(host)/hook")))
+    try #require(WebhookQueue.Delivery(Webhook(job: JobID(), url: "http://\(host)/hook", notBefore: .now)))
   }
 
   /// A queue in which the jobs of these hosts' webhooks have ended, in this order.
@@ -68,6 +68,6 @@ import Testing
   }
 
   @Test func aURLThatWasChangedByHandIsLeftAlone() {
-    #expect(WebhookQueue.Delivery(Webhook(job: JobID(), url: "ftp://a.example/")) == nil)
+    #expect(WebhookQueue.Delivery(Webhook(job: JobID(), url: "ftp://a.example/", notBefore: .now)) == nil)
   }
 }

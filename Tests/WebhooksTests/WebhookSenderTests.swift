@@ -53,7 +53,7 @@ private final class Bench {
     let recording = Recording(
       name: "a", format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 1))
     let job = Job(kind: .waveform, recording: recording.id, state: .succeeded, finishedAt: .now)
-    let webhook = Webhook(job: job.id, url: callback)
+    let webhook = Webhook(job: job.id, url: callback, notBefore: .now)
     try catalog.insert(recording, jobs: [job], webhooks: [webhook])
     sender.expect(webhook)
     sender.jobEnded(job.id)

@@ -80,7 +80,9 @@ struct DerivedRecordings: Sendable {
       client: client.key)
     let ending = planned.media?.fileExtension ?? planned.target.fileExtension
     let name = nameAsked ?? RecordingName.derived(from: source.name, label: planned.label, extension: ending)
-    let webhook = callback.map { Webhook(job: job.id, url: $0, traceparent: request.traceparent) }
+    let webhook = callback.map {
+      Webhook(job: job.id, url: $0, notBefore: caller.catalog.time, traceparent: request.traceparent)
+    }
     let (begun, document) = try await keep(job, planned, caller, source: source, name: name, webhook: webhook) {
       key?.answer(fingerprint, .accepted, location: "/v1/jobs/\(job.id)", $0)
     }
@@ -115,7 +117,7 @@ struct DerivedRecordings: Sendable {
     job.result = RowJSON.text(JobResult(recording: output))
     let (target, media) = (plan.target, plan.media)
     let made = Recording(
-      id: output, name: name,
+      id: output, name: name, createdAt: caller.catalog.time,
       format: SoundShape(
         container: media?.container.rawValue ?? target.container.rawValue, codec: media?.codec ?? target.codec.name,
         sampleRate: target.sampleRate,

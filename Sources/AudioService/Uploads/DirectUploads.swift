@@ -157,7 +157,8 @@ struct DirectUploads: Sendable {
       let built = intake.analysis.flatMap { analysis in early.map { (waveform: $0, analysis: analysis) } }
       let stored = try blobs.adopt(file, as: id, name: audio, with: built?.waveform.files(audio: audio) ?? [])
       do {
-        let new = NewRecording(id, stored, name: name, intake.probe, for: caller.client, job: early?.job)
+        let new = NewRecording(
+          id, stored, name: name, intake.probe, for: caller.client, at: catalog.time, job: early?.job)
         var recording = new.recording
         if let built { built.waveform.note(built.analysis, in: &recording) }
         let document = try JSONDocument(RecordingDocument(recording, live: nil))

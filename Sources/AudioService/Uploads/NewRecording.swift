@@ -11,12 +11,13 @@ struct NewRecording: Sendable {
   ///
   /// `job`: a job that was made before; nil for a new one.
   init(
-    _ id: RecordingID, _ stored: StoredFile, name: String?, _ probe: Probe, for client: Client, job: Job? = nil
+    _ id: RecordingID, _ stored: StoredFile, name: String?, _ probe: Probe, for client: Client, at time: Timestamp,
+    job: Job? = nil
   ) {
     let job = job ?? Job(kind: .waveform, recording: id, client: client.key)
     self.job = job
     recording = Recording(
-      id: id, name: RecordingName(name, extension: probe.fileExtension).text, bytes: stored.bytes,
+      id: id, name: RecordingName(name, extension: probe.fileExtension).text, createdAt: time, bytes: stored.bytes,
       sha256: stored.sha256, format: probe.shape, waveformJob: job.id, audioKey: stored.key,
       media: probe.media?.json, warnings: probe.warnings)
   }

@@ -195,7 +195,7 @@ final class UploadSession: @unchecked Sendable {
       throw error
     }
     upload.offset = offset
-    upload.expiresAt = dependencies.expiry(from: .now)
+    upload.expiresAt = dependencies.expiry(from: catalog.time)
     do throws(StorageError) {
       try catalog.advance(id, to: offset, expiresAt: upload.expiresAt, by: upload.writer)
     } catch {
@@ -339,8 +339,8 @@ final class UploadSession: @unchecked Sendable {
     let recordingID = RecordingID()
     let stored = try dependencies.blobs.adopt(part, as: recordingID, name: NewRecording.fileName(probe))
     let name = upload.metadata.flatMap { try? UploadMetadata($0) }?.fileName
-    let new = NewRecording(recordingID, stored, name: name, probe, for: Client(key: upload.client))
-    let expiresAt = dependencies.expiry(from: .now)
+    let new = NewRecording(recordingID, stored, name: name, probe, for: Client(key: upload.client), at: catalog.time)
+    let expiresAt = dependencies.expiry(from: catalog.time)
     do throws(StorageError) {
       try catalog.insert(
         new.recording, jobs: [new.job], finishing: id, expiresAt: expiresAt,

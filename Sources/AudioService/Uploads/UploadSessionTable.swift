@@ -38,7 +38,8 @@ final class UploadSessionTable: Sendable {
     length: Int64, metadata: String?, of tenant: Tenant, for client: Client, with token: UploadToken? = nil
   ) async throws -> UploadID {
     let upload = Upload(
-      length: length, metadata: metadata, expiresAt: dependencies.emptyExpiry(from: .now), client: client.key,
+      length: length, metadata: metadata, expiresAt: dependencies.emptyExpiry(from: dependencies.catalog.time),
+      client: client.key,
       token: token?.id)
     do { return try await insert(upload, of: tenant, token) } catch StorageError.tooManyUploads {
       guard try await makeRoom(for: client) else { throw StorageError.tooManyUploads(limit: limits(of: tenant).total) }

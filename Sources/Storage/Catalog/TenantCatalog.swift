@@ -11,6 +11,9 @@ package struct TenantCatalog: Sendable {
   package let tenant: Tenant
   let whole: Catalog
 
+  /// The present time by the clock that everyone who shares the catalog goes by; see `Catalog.time`.
+  package var time: Timestamp { whole.time }
+
   /// Throws if the catalog can't accept writes because it is damaged, removed, or replaced. Costs two system calls.
   package func checkFile() throws(StorageError) { try whole.checkFile() }
 }

@@ -6,7 +6,7 @@ package struct Webhook: Sendable, Equatable {
   package let url: String
   /// Number of attempts so far.
   package var attempts: Int
-  /// The earliest time of the next attempt, once the job has finished.
+  /// The earliest time of the next attempt, once the job has finished, by the catalog's clock.
   package var notBefore: Timestamp
 
   /// The request's `traceparent` (W3C Trace Context), to be sent along; nil if it had none.
@@ -14,7 +14,7 @@ package struct Webhook: Sendable, Equatable {
 
   /// Creates a webhook, by default without any attempts so far.
   package init(
-    job: JobID, url: String, attempts: Int = 0, notBefore: Timestamp = .now, traceparent: String? = nil
+    job: JobID, url: String, attempts: Int = 0, notBefore: Timestamp, traceparent: String? = nil
   ) {
     self.job = job
     self.url = url
