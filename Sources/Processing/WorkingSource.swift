@@ -15,9 +15,6 @@ protocol WorkingSource: AnyObject {
   /// calling `body`.
   func read<E: Error>(_ body: (Span<Float>) throws(E) -> Void) throws(E) -> Int
 
-  /// The working copy, if it has the samples already when they are read; its head is still missing then.
-  var copy: DecodedCopy? { get }
-
   /// Throws if the audio ended for a reason other than the end of the file, or if there was none.
   func end() throws(ProcessingError)
 
@@ -40,7 +37,6 @@ extension MediaDecoding: WorkingSource {
 final class SoundDecoding: WorkingSource {
   let facts: MediaFacts
   let path: String
-  let copy: DecodedCopy? = nil
   private let limits: AudioLimits
   private var reader: AudioReader?
   private var failure: AudioIOError?
