@@ -46,10 +46,12 @@ import Webhooks
 
   @Test("an upload expires by the catalog's clock")
   func expiry() async throws {
-    let right = lead(by: 1200)
+    let right = lead(by: 7200)
     let answer = try await bench.tus.send(.post, "/v1/uploads", ["Upload-Length": "4"])
     #expect(answer.status == 201)
     let upload = try #require(try bench.catalog.unfinishedUploads().first)
     #expect(isNear(upload.expiresAt, right + bench.context.configuration.emptyUploadExpirySeconds))
+    let head = try await bench.tus.head("/v1/uploads/\(upload.id)")
+    #expect(head.status == 200)
   }
 }

@@ -69,6 +69,19 @@ struct CatalogFeedTests {
     #expect(counted.count == 1)
   }
 
+  @Test func oneIsToldOfItsOwnChangesOnceItDoesNotKnowWhichWereMade() throws {
+    let counted = Counted()
+    here.listenToOthers({ _ in counted.add() }, onInterruption: { _ in })
+    let recording = Self.recording()
+    let before = here.changeCount(of: recording.id)
+    #expect(throws: StorageError.outcomeUnknown) {
+      try here.write { (_: CatalogTransaction) throws -> Int in throw StorageError.outcomeUnknown }
+    }
+    #expect(here.changeCount(of: recording.id) > before)
+    try here.insert(recording)
+    #expect(counted.count == 1)
+  }
+
   @Test func aJobIsToldWithItsStateItsAttemptAndItsNode() throws {
     let jobs = Jobs()
     here.listenToOthers(

@@ -106,6 +106,26 @@ import Testing
     #expect(throws: StorageError.diskFull) { try store.makingRoom { () throws(StorageError) in throw .diskFull } }
   }
 
+  @Test("a reserve that is only a hole in a file is filled")
+  func sparseReserve() throws {
+    let path = store.directory + "/reserve"
+    try FileDescriptor(path: path, flags: O_WRONLY | O_CREAT).truncate(to: MediaStore.reserveBytes)
+    store.keepReserve()
+    #expect(FileSystem.allocatedBytes(of: path) >= MediaStore.reserveBytes)
+  }
+
+  @Test("nobody takes the reserve back while a deletion needs it")
+  func reserveInUse() throws {
+    store.keepReserve()
+    var tries = 0
+    try store.makingRoom { () throws(StorageError) in
+      tries += 1
+      if tries == 1 { throw .diskFull }
+      store.keepReserve()
+      #expect(FileSystem.identity(of: store.directory + "/reserve") == nil)
+    }
+  }
+
   @Test("a folder that machines share has no reserve")
   func reserveOfSharedMedia() throws {
     let shared = try MediaStore(shared: folder("shared"), node: "a")

@@ -63,7 +63,9 @@ struct JobRequests: Sendable {
     guard !job.state.isFinished else { throw ServiceError.jobIsFinished(job.id, job.state) }
     let (context, catalog, reached) = (context, caller.catalog, context.runner.live[job.id]?.fraction ?? 0)
     let ended = try await context.work.run { () throws(StorageError) -> [Job]? in
-      try catalog.cancel(job.id, if: { request.permitsChange(of: context.document($0)) }, progress: reached)
+      try context.blobs.makingRoom { () throws(StorageError) in
+        try catalog.cancel(job.id, if: { request.permitsChange(of: context.document($0)) }, progress: reached)
+      }
     }
     guard let ended, let now = ended.first else { throw ServiceError.noSuchJob(job.id.text) }
     guard now.state == .cancelled else { throw ServiceError.jobIsFinished(now.id, now.state) }

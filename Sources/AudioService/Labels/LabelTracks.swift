@@ -84,9 +84,11 @@ struct LabelTracks: Sendable {
     try QueryParameters.checkNone(request)
     let (_, track) = try await ownTrack(parameters, caller)
     try request.requireMatch()
-    let catalog = caller.catalog
+    let (catalog, blobs) = (caller.catalog, context.blobs)
     let isDeleted = try await context.work.run { () throws(StorageError) in
-      try catalog.deleteLabelTrack(track.id) { request.mayChange(etag: $0.etag) }
+      try blobs.makingRoom { () throws(StorageError) in
+        try catalog.deleteLabelTrack(track.id) { request.mayChange(etag: $0.etag) }
+      }
     }
     guard isDeleted else { throw ServiceError.noSuchLabelTrack(track.id.text) }
     return HTTPResponse(.noContent)

@@ -105,9 +105,11 @@ struct NoiseProfiles: Sendable {
   {
     try QueryParameters.checkNone(request)
     let profile = try await profile(parameters, caller)
-    let catalog = caller.catalog
+    let (catalog, blobs) = (caller.catalog, context.blobs)
     let isDeleted = try await context.work.run { () throws(StorageError) in
-      try catalog.deleteNoiseProfile(profile.id) { request.mayChange(etag: $0.etag) }
+      try blobs.makingRoom { () throws(StorageError) in
+        try catalog.deleteNoiseProfile(profile.id) { request.mayChange(etag: $0.etag) }
+      }
     }
     guard isDeleted else { throw ServiceError.noSuchNoiseProfile(profile.id.text) }
     return HTTPResponse(.noContent)

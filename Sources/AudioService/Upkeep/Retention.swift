@@ -53,10 +53,17 @@ final class Retention: Sendable {
         context.log.failure("old recordings could not be deleted", ["error": "the audit log can't be written"])
         return 0
       }
+      var batch = Self.batch
       while true {
-        let deleted = try context.blobs.makingRoom { () throws(StorageError) in
-          try catalog.deleteRecordings(
-            createdBefore: instant, limit: Self.batch, of: tenant, except: Set(ownAges.keys))
+        let deleted: [Owned<Recording>]
+        do throws(StorageError) {
+          deleted = try context.blobs.makingRoom { () throws(StorageError) in
+            try catalog.deleteRecordings(createdBefore: instant, limit: batch, of: tenant, except: Set(ownAges.keys))
+          }
+        } catch .diskFull where batch > 1 {
+          // Fewer need less room.
+          batch /= 2
+          continue
         }
         for deletion in deleted { removeFiles(of: deletion.id) }
         count += deleted.count
@@ -64,7 +71,7 @@ final class Retention: Sendable {
           context.log.failure("the audit log could not be written")
           break
         }
-        if deleted.count < Self.batch { break }
+        if deleted.count < batch { break }
       }
     } catch {
       context.log.failure("old recordings could not be deleted", ["error": logText(error)])

@@ -159,7 +159,7 @@ final class UploadSession: @unchecked Sendable {
 
   private func openAlive() throws -> Upload {
     let upload = try open()
-    guard upload.expiresAt > .now else { throw ServiceError.uploadExpired(id) }
+    guard upload.expiresAt > catalog.time else { throw ServiceError.uploadExpired(id) }
     return upload
   }
 

@@ -74,7 +74,7 @@ final class UploadSessionTable: Sendable {
       do throws(StorageError) {
         try dependencies.catalog.of(tenant).insert(upload, limits: limits, spending: token)
       } catch {
-        dependencies.spool.removePart(of: upload.id)
+        if !StorageError.isUncertain(error) { dependencies.spool.removePart(of: upload.id) }
         throw error
       }
       return upload.id
@@ -123,10 +123,7 @@ final class UploadSessionTable: Sendable {
     var expired: [Upload] = []
     do {
       expired = try await work.run { () throws(StorageError) in
-        try dependencies.catalog.forgetSpentTokens(before: now)
-        try dependencies.catalog.forgetJobSeconds()
-        try dependencies.catalog.removeAnswers(before: IdempotencyKeys.oldest(at: now))
-        return try dependencies.catalog.uploads(expiredBefore: now)
+        try dependencies.catalog.uploads(expiredBefore: now)
       }
     } catch {
       log.failure("expired uploads could not be listed", ["error": logText(error)])
@@ -138,6 +135,16 @@ final class UploadSessionTable: Sendable {
         // One whose file can't be removed must not keep the others.
         log.failure("an expired upload could not be removed", ["upload": upload.id.text, "error": logText(error)])
       }
+    }
+    do {
+      // On a full disk, after the uploads have made room.
+      try await work.run { () throws(StorageError) in
+        try dependencies.catalog.forgetSpentTokens(before: now)
+        try dependencies.catalog.forgetJobSeconds()
+        _ = try dependencies.catalog.removeAnswers(before: IdempotencyKeys.oldest(at: now))
+      }
+    } catch {
+      log.failure("old answers and tokens could not be removed", ["error": logText(error)])
     }
   }
 

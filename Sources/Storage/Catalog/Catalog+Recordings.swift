@@ -121,6 +121,17 @@ extension Catalog {
     }
   }
 
+  /// Whether there is no such recording, and won't be one again if a synchronous standby takes over.
+  ///
+  /// A server that has recovered shows commits that its standby may not have yet. So this looks in a transaction that
+  /// writes, whose commit waits for the standby to have all earlier ones.
+  func isGone(_ id: RecordingID) throws(StorageError) -> Bool {
+    try write(.statementLocks) { db in
+      try Self.beat(db)
+      return try Self.recording(id, db) == nil
+    }
+  }
+
   static func recording(_ id: RecordingID, _ db: CatalogTransaction) throws -> Recording? {
     try db.row("SELECT * FROM recordings WHERE id = ?", [id.text]).map(RecordingRow.init(row:))?.recording
   }

@@ -101,14 +101,14 @@ package final class Catalog: Sendable {
     let start = ContinuousClock.now
     // Bypasses the catalog's `write`, because it changes nothing that readers see. Nodes share the row and don't read
     // it, so they need not be kept apart.
-    _ = try engine.write(.statementLocks) {
-      // Counts up, because SQLite doesn't write an update that leaves a row unchanged.
-      try $0.run(
-        """
-        INSERT INTO heartbeat (id, beats) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET beats = heartbeat.beats + 1
-        """)
-    }
+    _ = try engine.write(.statementLocks) { try Self.beat(CatalogTransaction($0)) }
     checkMicroseconds.store(Int64((.now - start) / .microseconds(1)), ordering: .relaxed)
+  }
+
+  /// Writes a row that nobody reads. Counts up, because SQLite doesn't write an update that leaves a row unchanged.
+  static func beat(_ db: CatalogTransaction) throws {
+    try db.run(
+      "INSERT INTO heartbeat (id, beats) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET beats = heartbeat.beats + 1")
   }
 
   func read<Value>(_ body: (CatalogTransaction) throws -> Value) throws(StorageError) -> Value {
@@ -140,12 +140,20 @@ package final class Catalog: Sendable {
     _ isolation: SQLIsolation, _ body: @Sendable (CatalogTransaction) throws -> Value
   ) throws(StorageError) -> (Value, CatalogChanges) {
     defer { writes.wrappingAdd(1, ordering: .sequentiallyConsistent) }
-    let committed = try engine.write(isolation) { session in
-      let transaction = CatalogTransaction(session)
-      let value = try body(transaction)
-      let changes = transaction.changes
-      try feed?.announce(changes, in: session)
-      return (value, changes)
+    let committed: (Value, CatalogChanges)
+    do throws(StorageError) {
+      committed = try engine.write(isolation) { session in
+        let transaction = CatalogTransaction(session)
+        let value = try body(transaction)
+        let changes = transaction.changes
+        try feed?.announce(changes, in: session)
+        return (value, changes)
+      }
+    } catch .outcomeUnknown {
+      // It may have been committed, or be later.
+      feed?.doubtOwn()
+      changes.addToAll()
+      throw .outcomeUnknown
     }
     // Before `writes`, so that a reader that sees the new count also sees which rows have changed.
     changes.add(committed.1)

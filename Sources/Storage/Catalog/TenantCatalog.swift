@@ -92,14 +92,9 @@ extension TenantCatalog {
     return try whole.deleteRecording(id, if: isExpected)
   }
 
-  /// Whether there is no such recording, and won't be one again if a synchronous standby takes over. Writes a row if
-  /// there is none.
-  package func isGone(_ id: RecordingID) throws(StorageError) -> Bool {
-    guard try recording(id) == nil else { return false }
-    // A server that has recovered shows commits that its standby may not have yet. This one waits for all of them.
-    try whole.check()
-    return true
-  }
+  /// Whether there is no such recording, and won't be one again if a synchronous standby takes over; see
+  /// `Catalog.isGone`.
+  package func isGone(_ id: RecordingID) throws(StorageError) -> Bool { try whole.isGone(id) }
 
   /// Throws `.noSuchRecording` unless there is such a recording.
   private func check(_ id: RecordingID) throws(StorageError) {

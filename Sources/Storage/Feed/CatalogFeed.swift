@@ -1,3 +1,5 @@
+import Synchronization
+
 /// What other processes that share the catalog have done.
 package enum HeardFromOthers: Sendable {
   /// The changes of a transaction. Readers already see them, and the catalog has counted them.
@@ -9,9 +11,14 @@ package enum HeardFromOthers: Sendable {
 }
 
 /// Tells the other processes that share a catalog what this one changes, and hears what they change.
+///
+/// A process doesn't hear its own messages, unless it doesn't know whether they were sent: a commit that waits for a
+/// standby may succeed after the call has given up.
 final class CatalogFeed: Sendable {
   private let bus: any ChangeBus
   private let node: String
+  /// Until when this process hears its own messages, too.
+  private let doubtsUntil = Mutex<ContinuousClock.Instant?>(nil)
 
   /// How long the bus may be silent before everything that was read earlier counts as outdated, in seconds.
   static let silenceSeconds = 5.0
@@ -31,6 +38,11 @@ final class CatalogFeed: Sendable {
     }
   }
 
+  /// Makes this process hear its own messages for an hour.
+  func doubtOwn() { doubtsUntil.withLock { $0 = .now + .seconds(3600) } }
+
+  private var doubtsOwn: Bool { doubtsUntil.withLock { $0.map { .now < $0 } ?? false } }
+
   /// Tells the others how far an attempt has come.
   func announce(_ progress: AttemptProgress) throws(StorageError) {
     try bus.send(CatalogMessage.progress(progress).line(from: node))
@@ -40,13 +52,13 @@ final class CatalogFeed: Sendable {
   func listen(
     _ hear: @escaping @Sendable (HeardFromOthers) -> Void, onInterruption: @escaping @Sendable (String) -> Void
   ) {
-    bus.listen { [node] event in
+    bus.listen { [weak self, node] event in
       switch event {
       case .connected: hear(.anything)
       case .disconnected(let reason): onInterruption(reason)
       case .message(let line):
         guard let (sender, message) = CatalogMessage.parse(line) else { return hear(.anything) }
-        guard sender != node else { return }
+        guard sender != node || self?.doubtsOwn ?? false else { return }
         switch message {
         case .changes(let changes): hear(.changes(changes))
         case .progress(let progress): hear(.progress(progress))

@@ -44,6 +44,12 @@ package enum FileSystem {
     return Int64(info.st_size)
   }
 
+  /// Returns how many bytes a file takes up on the disk, not counting holes; 0 if it doesn't exist.
+  static func allocatedBytes(of path: String) -> Int64 {
+    var info = stat()
+    return unsafe stat(path, &info) == 0 ? Int64(info.st_blocks) * 512 : 0
+  }
+
   /// Renames a file or folder atomically.
   static func rename(_ old: String, to new: String) throws(StorageError) {
     guard unsafe Glibc.rename(old, new) == 0 else { throw StorageError(errno: errno, "rename", old) }

@@ -44,6 +44,7 @@ extension MediaStore: Blobs, Scratch, UploadSpool, GrowingWaveforms {
 
   /// Removes the objects that the catalog has recorded as no longer needed; see `GarbageCollection`.
   package func removeGarbage(of catalog: Catalog) throws(StorageError) {
+    keepReserve()
     try GarbageCollection(catalog: catalog, store: self).run()
   }
 

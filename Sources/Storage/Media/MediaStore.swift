@@ -57,6 +57,8 @@ package final class MediaStore: Sendable {
   private let claimed = Mutex<Claim?>(nil)
   let spareFolders = Mutex<[String]>([])
   private let recordingsSync: GroupedSync
+  /// Deletions that need the reserve's room now.
+  let reserveUsers = Atomic(0)
 
   /// The open lock file. Closing it, which the system does when the process dies, releases the claim.
   private final class Claim: Sendable {
