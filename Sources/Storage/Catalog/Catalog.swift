@@ -105,7 +105,7 @@ package final class Catalog: Sendable {
     checkMicroseconds.store(Int64((.now - start) / .microseconds(1)), ordering: .relaxed)
   }
 
-  /// Writes a row that nobody reads. Counts up, because SQLite doesn't write an update that leaves a row unchanged.
+  /// Writes a row that is never read. Its number grows, because SQLite skips an update that changes nothing.
   static func beat(_ db: CatalogTransaction) throws {
     try db.run(
       "INSERT INTO heartbeat (id, beats) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET beats = heartbeat.beats + 1")

@@ -59,7 +59,7 @@ import Testing
         defer { server.kill() }
         let promises = KeptPromises()
         let refused = refusal(try fill(server, promises, limit: 60), [507])
-        // Another program may take what is left, to the last byte.
+        // Another program may use up the rest of the disk.
         disk.fill()
         return try refused + lossesAfterwards(server, promises)
       }
