@@ -20,9 +20,9 @@ NEEDED = ("recordings acknowledged", "offsets acknowledged", "jobs that ended", 
 
 
 class Cluster:
-    def __init__(self, programs, folder, lease, standby=True, is_synchronous=True, skew=0):
+    def __init__(self, programs, folder, lease, standby=True, is_synchronous=True, skew=0, seed=0):
         """A node runs any of `programs` each time that it starts. Some nodes' clocks are wrong by `skew` seconds."""
-        self.programs, self.folder, self.lease, self.skew = programs, folder, lease, skew
+        self.programs, self.folder, self.lease, self.skew, self.seed = programs, folder, lease, skew, seed
         self.media = os.path.join(folder, "media")
         self.network = Network()
         ports = (5432, 5433) if self.network.can_cut else (free_port(), free_port())
@@ -48,7 +48,7 @@ class Cluster:
 def run(programs, seconds, clients, lease, seed, keep, is_synchronous, skew):
     folder = tempfile.mkdtemp(prefix="stillwave-cluster-")
     print(f"cluster-test: seed {seed}, everything is in {folder}" + ("" if keep else ", unless all is well"), flush=True)
-    cluster = Cluster(programs, folder, lease, is_synchronous=is_synchronous, skew=skew)
+    cluster = Cluster(programs, folder, lease, is_synchronous=is_synchronous, skew=skew, seed=seed)
     cluster.journal = Journal(os.path.join(folder, "clients.log"))
     cluster.receiver = Receiver(cluster.network.client_side, cluster.journal)
     is_well = False

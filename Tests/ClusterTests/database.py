@@ -162,12 +162,17 @@ class Pair:
     def hang_standby(self, seconds):
         """Stops the standby. What is committed meanwhile waits for it, and the nodes can't know how that will end."""
         pids = [self.standby.process.pid, *children(self.standby.process.pid)]
-        for number in (signal.SIGSTOP, signal.SIGCONT):
+
+        def send(number):
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
-            if number == signal.SIGSTOP:
-                time.sleep(seconds)
+
+        try:
+            send(signal.SIGSTOP)
+            time.sleep(seconds)
+        finally:
+            send(signal.SIGCONT)
 
     def crash(self, seconds):
         """Kills the primary and starts it again."""

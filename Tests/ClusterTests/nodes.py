@@ -27,14 +27,16 @@ class Node:
         self.address, self.inside = cluster.network.add(number)
         self.port = 8080 if self.inside else free_port()
         self.log = os.path.join(cluster.folder, self.name + ".log")
-        self.process, self.random = None, random.Random(number)
+        self.process, self.random = None, random.Random(f"{cluster.seed} {number}")
 
     def clock(self):
-        """The environment that makes the node's clock wrong, differently for each node; empty if that isn't possible."""
-        library = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
-        skew = self.cluster.skew and (0, -self.cluster.skew, self.cluster.skew)[self.number % 3]
-        if not library or not skew:
+        """The environment that makes the node's clock wrong, differently for each node."""
+        skew = (0, -self.cluster.skew, self.cluster.skew)[self.number % 3]
+        if not skew:
             return {}
+        library = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
+        if not library:
+            raise SystemExit("cluster-test: libfaketime is missing, which makes clocks wrong; --skew 0 goes without")
         return {"LD_PRELOAD": library, "FAKETIME": f"{skew:+}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_NO_CACHE": "1"}
 
     def start(self):
