@@ -2,6 +2,7 @@ import AudioIO
 import Glibc
 import HTTP
 import Jobs
+import PresentRows
 import Storage
 import Testing
 import Waveform
@@ -38,7 +39,7 @@ import Waveform
     (StorageError.busy, 503, "catalog_busy", nil),
     (StorageError.unreachable(detail: "secret"), 503, "catalog_unwritable", nil),
     (StorageError.server(state: "42601", message: "secret"), 500, "internal_error", nil),
-    (StorageError.outcomeUnknown, 500, "internal_error", nil),
+    (StorageError.outcomeUnknown, 500, "outcome_unknown", nil),
     (StorageError.database(code: 8, message: "secret"), 503, "catalog_unwritable", nil),
     // SQLITE_IOERR_WRITE, as reported if a disk turns read-only under an open catalog.
     (StorageError.database(code: 778, message: "secret"), 503, "catalog_unwritable", nil),

@@ -219,9 +219,9 @@ private func problem(for error: StorageError) -> Problem {
     unwritableProblem("catalog_unwritable", "The service can't use its catalog right now; nothing was changed.")
   case .outcomeUnknown:
     Problem(
-      .internalServerError, code: "internal_error",
-      detail: "The catalog's server failed before it confirmed the change, which may have been made. Look whether it "
-        + "was, or repeat the request with the same Idempotency-Key.")
+      .internalServerError, code: "outcome_unknown",
+      detail: "The catalog's server didn't confirm the change, which may have been made or may still be. Check before "
+        + "you repeat the request; one with an Idempotency-Key can be repeated with the same key.")
   default: internalProblem
   }
 }

@@ -355,6 +355,12 @@ struct ProblemExplanation: Sendable {
       "The service failed on this request through no fault of the client.",
       "Try again. Operators: the field “X-Request-Id” names the entry in the log."),
     Self(
+      "outcome_unknown", "The change may have been made",
+      "The catalog's server, or its standby, failed or didn't answer in time, so the service doesn't know whether the "
+        + "change was made. It may also be made a little later.",
+      "Check whether it was made before you repeat the request. A request with an “Idempotency-Key” can be repeated with "
+        + "the same key: it is carried out only once."),
+    Self(
       "unavailable", "The service can't do this right now",
       "Too many requests of this kind are waiting, or a part of the service is busy or has just failed.",
       "Try again after “Retry-After” seconds."),

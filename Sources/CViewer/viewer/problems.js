@@ -25,6 +25,7 @@ const codes = /** @type {const} */ ({
   problemHeavy: "memory_limit cpu_limit time_limit stalled probe_too_slow",
   problemUnread: "unsupported_media unsupported_format seek_failed decoder_failed waveform_failed",
   problemFormat: "unsupported_output no_video",
+  problemUnknown: "outcome_unknown",
   problemService: "internal_error worker_failed worker_missing encoder_failed io_error write_failed disk_unwritable catalog_unwritable "
     + "catalog_damaged data_folder_replaced audit_unwritable draining",
 });

@@ -262,6 +262,7 @@ export const texts = {
   problemHeavy: "استغرق هذا وقتًا أو ذاكرة أكثر من اللازم، فأوقفته الخدمة.",
   problemUnread: "لا يمكن قراءة الملف كصوت أو فيديو.",
   problemFormat: "لا يمكن لهذه الصيغة حفظ الصوت. اختر صيغة أخرى.",
+  problemUnknown: "لا يُعرف هل حُفظ هذا أم لا. أعد تحميل الصفحة للتحقق.",
   problemService: "تعطلت الخدمة. حاول مرة أخرى؛ وإن تكرر ذلك فاتصل بالمسؤول عنها.",
   faultAt: (line, column, fault) => `السطر ${number(line)}، العمود ${number(column)}: ${fault}`,
   faultTime: "يجب أن يكون هنا وقت صحيح.",

@@ -255,6 +255,7 @@ export const texts = {
   problemHeavy: "Das hat zu lange gedauert oder zu viel Speicher gebraucht; der Dienst hat es abgebrochen.",
   problemUnread: "Die Datei lässt sich nicht als Ton oder Video lesen.",
   problemFormat: "Dieses Format kann den Ton nicht aufnehmen. Wähle ein anderes.",
+  problemUnknown: "Ob das gespeichert wurde, ist nicht bekannt. Lade die Seite neu, um es zu sehen.",
   problemService: "Im Dienst ist ein Fehler aufgetreten. Versuche es noch einmal; wenn er bleibt, frage den Betreiber.",
   faultAt: (line, column, fault) => `Zeile ${number(line)}, Spalte ${number(column)}: ${fault}`,
   faultTime: "Hier muss eine gültige Zeit stehen.",

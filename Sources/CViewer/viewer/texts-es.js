@@ -255,6 +255,7 @@ export const texts = {
   problemHeavy: "Esto tardó demasiado o necesitó demasiada memoria, y el servicio lo detuvo.",
   problemUnread: "El archivo no se puede leer como sonido o vídeo.",
   problemFormat: "Este formato no puede contener el sonido. Elige otro.",
+  problemUnknown: "No se sabe si se ha guardado. Vuelve a cargar la página para comprobarlo.",
   problemService: "El servicio ha fallado. Inténtalo de nuevo; si se repite, consulta a quien lo administra.",
   faultAt: (line, column, fault) => `Línea ${number(line)}, columna ${number(column)}: ${fault}`,
   faultTime: "Aquí debe haber un tiempo válido.",

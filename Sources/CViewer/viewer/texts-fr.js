@@ -255,6 +255,7 @@ export const texts = {
   problemHeavy: "Cela a pris trop de temps ou de mémoire ; le service l’a arrêté.",
   problemUnread: "Le fichier ne peut pas être lu comme son ou vidéo.",
   problemFormat: "Ce format ne peut pas contenir le son. Choisissez-en un autre.",
+  problemUnknown: "On ne sait pas si cela a été enregistré. Rechargez la page pour le vérifier.",
   problemService: "Le service a échoué. Réessayez ; si cela se reproduit, contactez son administrateur.",
   faultAt: (line, column, fault) => `Ligne ${number(line)}, colonne ${number(column)} : ${fault}`,
   faultTime: "Il faut ici un temps valide.",

@@ -254,6 +254,7 @@ export const texts = {
   problemHeavy: "時間またはメモリを使いすぎたため、サービスが中止しました。",
   problemUnread: "音声または動画として読み取れないファイルです。",
   problemFormat: "この形式では音声を保存できません。別の形式を選んでください。",
+  problemUnknown: "保存されたかどうか確認できません。ページを再読み込みして確かめてください。",
   problemService: "サービスでエラーが発生しました。もう一度お試しください。続く場合は管理者にお問い合わせください。",
   faultAt: (line, column, fault) => `${number(line)}行目${number(column)}文字目：${fault}`,
   faultTime: "ここには正しい時刻が必要です。",

@@ -260,6 +260,7 @@ export const texts = {
   problemHeavy: "This took too long or too much memory, so the service stopped it.",
   problemUnread: "The file can't be read as sound or video.",
   problemFormat: "This format can't hold the sound. Choose another one.",
+  problemUnknown: "It isn’t known whether this was saved. Reload the page to see.",
   problemService: "The service has failed. Try again; if it happens again, ask its operator.",
   faultAt: (/** @type {number} */ line, /** @type {number} */ column, /** @type {string} */ fault) => `Line ${number(line)}, column ${number(column)}: ${fault}`,
   faultTime: "There must be a valid time here.",
