@@ -99,11 +99,13 @@ let package = Package(
     .testTarget(name: "LoudnessTests", dependencies: ["Terms", "Loudness", "Randomness"], swiftSettings: strict),
     .testTarget(name: "LabelsTests", dependencies: ["Labels", "Randomness"], swiftSettings: strict),
     .testTarget(
-      name: "StorageTests", dependencies: ["Terms", "Storage", "PostgresServer", "Randomness"], swiftSettings: strict),
+      name: "StorageTests", dependencies: ["Terms", "Storage", "PostgresServer", "PresentRows", "Randomness"],
+      swiftSettings: strict),
     .testTarget(
       name: "PostgresStorageTests",
       dependencies: [
-        "PostgresStorage", "PostgresServer", "Storage", "Randomness", .product(name: "GRDB", package: "GRDB.swift"),
+        "PostgresStorage", "PostgresServer", "PresentRows", "Storage", "Randomness",
+        .product(name: "GRDB", package: "GRDB.swift"),
       ],
       swiftSettings: strict),
     // Starts a PostgreSQL server of its own; for tests.
@@ -122,14 +124,15 @@ let package = Package(
       name: "AudioServiceTests",
       dependencies: [
         "Terms", "AudioService", "AudioIO", "Denoise", "HTTP", "Jobs", "Labels", "Media", "Processing", "Storage",
-        "Waveform", "Webhooks", "CLinux", "Contract", "Receivers",
+        "Waveform", "Webhooks", "CLinux", "Contract", "PresentRows", "Receivers",
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
     .testTarget(
       name: "JobsTests",
       dependencies: [
-        "Terms", "Jobs", "AudioIO", "Denoise", "Labels", "LeaseNode", "Media", "Processing", "Storage", "Randomness",
+        "Terms", "Jobs", "AudioIO", "Denoise", "Labels", "LeaseNode", "Media", "Processing", "Storage", "PresentRows",
+        "Randomness",
       ],
       swiftSettings: strict),
     // Works on the jobs of a catalog that it shares with other processes; for tests.
@@ -141,7 +144,10 @@ let package = Package(
       name: "ClaimRate", dependencies: ["PostgresStorage", "Storage", "Terms"], path: "Tests/ClaimRate",
       swiftSettings: strict),
     .testTarget(
-      name: "WebhooksTests", dependencies: ["Terms", "Webhooks", "Storage", "Receivers"], swiftSettings: strict),
+      name: "WebhooksTests", dependencies: ["Terms", "Webhooks", "Storage", "PresentRows", "Receivers"],
+      swiftSettings: strict),
+    // Rows of the present time; for tests.
+    .target(name: "PresentRows", dependencies: ["Storage", "Terms"], path: "Tests/PresentRows", swiftSettings: strict),
     // Receives webhooks; for tests.
     .target(name: "Receivers", dependencies: ["HTTP"], path: "Tests/Receivers", swiftSettings: strict),
     // The seed for random choices in tests.

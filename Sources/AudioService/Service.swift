@@ -25,11 +25,11 @@ package final class Service: Sendable {
   package init(
     _ configuration: Configuration, logger: Logger, logRequest: (@Sendable (RequestRecord) -> Void)? = nil
   ) throws {
-    let access = try Access(configuration)
     let log = ServiceLog(logger)
     let work = WorkQueue(label: "storage")
     let storage = try OpenStorage(configuration)
     let catalog = storage.catalog
+    let access = try Access(configuration) { catalog.time }
     let context = Context(configuration, access: access, catalog: catalog, store: storage.store, work: work, log: log)
     (self.context, self.catalog, self.storage) = (context, catalog, storage)
     retention = Retention(context, catalog)
@@ -173,7 +173,7 @@ package final class Service: Sendable {
       context.log.failure("files that are no longer needed could not be removed", ["error": logText(error)])
     }
     DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + 3600) { [weak context, weak catalog] in
-      if let context, let catalog { collectGarbage(context, catalog, createdSince: .now + -3 * 86_400) }
+      if let context, let catalog { collectGarbage(context, catalog, createdSince: catalog.time + -3 * 86_400) }
     }
   }
 

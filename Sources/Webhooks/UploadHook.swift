@@ -16,6 +16,7 @@ package final class UploadHook: Sendable {
   private let address: WebhookAddress
   private let settings: WebhookSettings
   private let timeoutSeconds: Double
+  private let time: @Sendable () -> Timestamp
   private let queue = DispatchQueue(label: "hook", attributes: .concurrent)
   private static let everywhere = WebhookNetworks(
     allowed: ["0.0.0.0/0", "::/0"].compactMap { Network($0) })
@@ -24,10 +25,12 @@ package final class UploadHook: Sendable {
   package static func isURL(_ text: String) -> Bool { WebhookAddress(text) != nil }
 
   /// Creates a hook that asks with the secret and the authorities of webhooks. Fails unless `url` is an absolute http
-  /// or https URL and there is a secret.
-  package init?(url: String, _ settings: WebhookSettings, timeoutSeconds: Double) {
+  /// or https URL and there is a secret. Requests are signed with the time of the clock `time`.
+  package init?(
+    url: String, _ settings: WebhookSettings, timeoutSeconds: Double, time: @escaping @Sendable () -> Timestamp
+  ) {
     guard let address = WebhookAddress(url), settings.secret != nil else { return nil }
-    (self.address, self.settings, self.timeoutSeconds) = (address, settings, timeoutSeconds)
+    (self.address, self.settings, self.timeoutSeconds, self.time) = (address, settings, timeoutSeconds, time)
   }
 
   /// Sends `body` and waits for the answer, for `timeoutSeconds` at most, on a thread of its own. Reads no more than
@@ -43,7 +46,7 @@ package final class UploadHook: Sendable {
     let outcome = WebhookCall.post(
       body, to: address.text,
       fields: [
-        "Content-Type: application/json", "Expect:", "Stillwave-Signature: \(secret.signature(of: body, at: .now))",
+        "Content-Type: application/json", "Expect:", "Stillwave-Signature: \(secret.signature(of: body, at: time()))",
       ],
       seconds: timeoutSeconds, networks: Self.everywhere, authorities: settings.authorities)
     switch outcome {

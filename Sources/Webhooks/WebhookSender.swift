@@ -57,7 +57,7 @@ package final class WebhookSender: Sendable {
     guard !catalog.isShared else { return seekRegularly() }
     for (webhook, isDue) in try catalog.webhooks() {
       if isDue {
-        pause(Double(webhook.notBefore.milliseconds - Timestamp.now.milliseconds) / 1000, webhook)
+        pause(Double(webhook.notBefore.milliseconds - catalog.time.milliseconds) / 1000, webhook)
       } else {
         expect(webhook)
       }
@@ -166,7 +166,7 @@ package final class WebhookSender: Sendable {
       body, to: delivery.address.text,
       fields: [
         "Content-Type: application/json", "Expect:",
-        "Stillwave-Signature: \(secret.signature(of: body, at: .now))",
+        "Stillwave-Signature: \(secret.signature(of: body, at: catalog.time))",
       ] + (delivery.webhook.traceparent.map { ["traceparent: \($0)"] } ?? []),
       seconds: settings.timeoutSeconds, networks: networks, authorities: settings.authorities,
       isCancelled: { [self] in isStopping.load(ordering: .sequentiallyConsistent) })
@@ -196,7 +196,7 @@ package final class WebhookSender: Sendable {
       if catalog.isShared {
         try catalog.release(webhook, pauseSeconds: seconds)
       } else {
-        webhook.notBefore = .now + seconds
+        webhook.notBefore = catalog.time + seconds
         try catalog.update(webhook)
       }
       log.notice("a webhook is tried again later", facts)

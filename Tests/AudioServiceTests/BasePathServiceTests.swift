@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTP
+import PresentRows
 import Storage
 import Testing
 

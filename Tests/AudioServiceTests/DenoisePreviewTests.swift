@@ -1,6 +1,7 @@
 import Contract
 import Foundation
 import HTTP
+import PresentRows
 import Storage
 import Terms
 import Testing

@@ -1,6 +1,7 @@
 import AudioIO
 import Denoise
 import Media
+import PresentRows
 import Processing
 import Storage
 import Testing

@@ -1,6 +1,7 @@
 import Foundation
 import HTTP
 import Labels
+import PresentRows
 import Storage
 import Testing
 

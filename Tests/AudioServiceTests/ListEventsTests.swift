@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import PresentRows
 import Storage
 import Testing
 

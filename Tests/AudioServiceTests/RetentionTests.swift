@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import PresentRows
 import Storage
 import Testing
 
@@ -22,6 +23,14 @@ import Testing
     #expect(try folders(bench) == [young.id.text])
     #expect(try await bench.respond(.get, "/v1/recordings/\(old[0].id)").status == .notFound)
     #expect(try await bench.respond(.get, "/v1/recordings/\(old[0].id)/audio").status == .notFound)
+  }
+
+  @Test func theTimeInAnIDMayBeALittleAheadOfTheRecordingsAge() throws {
+    let bench = try TestBench()
+    let recording = try bench.recording()
+    try bench.catalog.update(recording.id) { $0.createdAt = $0.createdAt + -7200 }
+    #expect(Retention(bench.context, bench.catalog).sweep(createdBefore: .now + -3600) == 1)
+    #expect(try bench.catalog.recording(recording.id) == nil)
   }
 
   @Test func recordingsInUseByAJobStayUntilItEnds() async throws {

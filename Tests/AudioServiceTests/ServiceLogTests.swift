@@ -1,6 +1,7 @@
 import Glibc
 import HTTP
 import Jobs
+import PresentRows
 import Storage
 import Testing
 

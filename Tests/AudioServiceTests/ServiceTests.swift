@@ -2,6 +2,7 @@ import Contract
 import Foundation
 import HTTP
 import Logging
+import PresentRows
 import Storage
 import Testing
 import Webhooks

@@ -1,4 +1,5 @@
 import Dispatch
+import PresentRows
 import Testing
 
 @testable import AudioService

@@ -1,4 +1,5 @@
 import HTTP
+import PresentRows
 import Storage
 import Synchronization
 import Testing

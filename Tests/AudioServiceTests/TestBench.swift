@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import PresentRows
 import Terms
 import Testing
 
@@ -70,7 +71,8 @@ final class TestBench: Sendable {
     let database = try SQLiteEngine(path: configuration.dataDirectory + "/catalog.sqlite")
     catalog = Catalog(engine: engine(database), holder: holder)
     context = Context(
-      configuration, access: try Access(configuration), catalog: catalog, store: store, work: work, log: log)
+      configuration, access: try Access(configuration) { [catalog] in catalog.time }, catalog: catalog, store: store,
+      work: work, log: log)
     responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)
       log.answered(request, with: problem, for: error)

@@ -167,7 +167,7 @@ import Testing
     let path = keyed.bench.configuration.dataDirectory + "/token-secret"
     let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     #expect(mode == 0o600)
-    let again = try Access(keyed.bench.configuration)
+    let again = try Access(keyed.bench.configuration) { .now }
     #expect(AccessToken(Array(token.utf8), secrets: again.secrets.all) != nil)
   }
 

@@ -1,6 +1,7 @@
 import Foundation
 import HTTP
 import Logging
+import PresentRows
 import Testing
 
 @testable import AudioService

@@ -1,4 +1,5 @@
 import HTTP
+import PresentRows
 import Processing
 import Storage
 import Testing

@@ -1,6 +1,7 @@
 import Foundation
 import HTTP
 import Media
+import PresentRows
 import Terms
 import Testing
 import Waveform

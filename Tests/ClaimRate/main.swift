@@ -41,11 +41,13 @@ private func fill(_ catalog: Catalog, jobs: Int) throws -> Double {
   let format = SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 2, frames: 1000)
   return seconds(threads: 8) { thread in
     for number in 0..<jobs where number % 8 == thread {
-      let id = RecordingID()
-      let job = Job(kind: .waveform, recording: id)
+      let now = catalog.time
+      let id = RecordingID(at: now)
+      let job = Job(kind: .waveform, recording: id, createdAt: now)
       try catalog.insert(
         Recording(
-          id: id, name: "\(number).wav", bytes: 4044, sha256: String(repeating: "0", count: 64), format: format,
+          id: id, name: "\(number).wav", createdAt: now, bytes: 4044, sha256: String(repeating: "0", count: 64),
+          format: format,
           waveformState: .queued, waveformJob: job.id, audioKey: ObjectKey(id, "audio.wav")), jobs: [job])
     }
   }

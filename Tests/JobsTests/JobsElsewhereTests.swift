@@ -1,3 +1,4 @@
+import PresentRows
 import Storage
 import Testing
 

@@ -1,4 +1,5 @@
 import Labels
+import PresentRows
 import Processing
 import Storage
 import Terms
@@ -24,7 +25,7 @@ import Testing
 
   private func cut(_ room: LabelCut.Room = .init(), from start: Double = 0, to end: Double = 1000) -> LabelCut {
     let source = LabelTrack(of: RecordingID(), name: "Takes", kind: .transcript, language: "de", source: .editor)
-    return LabelCut(of: source, for: output, from: Self.time(start), to: Self.time(end), room)
+    return LabelCut(of: source, for: output, from: Self.time(start), to: Self.time(end), room, at: .now)
   }
 
   @Test("the track says what its chunks have together")

@@ -1,4 +1,5 @@
 import Dispatch
+import PresentRows
 import Processing
 import Storage
 import Testing

@@ -1,3 +1,4 @@
+import PresentRows
 import Processing
 import Randomness
 import Storage

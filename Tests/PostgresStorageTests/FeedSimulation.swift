@@ -1,3 +1,4 @@
+import PresentRows
 import Randomness
 
 @testable import PostgresStorage

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PresentRows
 import Testing
 
 @testable import Storage

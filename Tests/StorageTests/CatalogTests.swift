@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import PresentRows
 import Randomness
 import Synchronization
 import Terms

@@ -1,4 +1,5 @@
 import PostgresServer
+import PresentRows
 import Testing
 
 @testable import Storage

@@ -1,4 +1,5 @@
 import Foundation
+import PresentRows
 import Testing
 
 @testable import Storage

@@ -1,4 +1,5 @@
 import Foundation
+import PresentRows
 import Randomness
 import Terms
 import Testing

@@ -1,3 +1,4 @@
+import PresentRows
 import Testing
 
 @testable import Storage

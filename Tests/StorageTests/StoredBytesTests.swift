@@ -1,4 +1,5 @@
 import GRDB
+import PresentRows
 import Testing
 
 @testable import Storage

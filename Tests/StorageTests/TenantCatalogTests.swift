@@ -1,4 +1,5 @@
 import Foundation
+import PresentRows
 import Terms
 import Testing
 

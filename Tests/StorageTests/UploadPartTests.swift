@@ -1,4 +1,5 @@
 import Glibc
+import PresentRows
 import Testing
 
 @testable import Storage

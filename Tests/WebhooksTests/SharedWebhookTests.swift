@@ -1,4 +1,5 @@
 import Foundation
+import PresentRows
 import Receivers
 import Storage
 import Terms

@@ -1,4 +1,5 @@
 import Foundation
+import PresentRows
 import Storage
 
 /// A folder for one test, removed with its last reference.

@@ -1,10 +1,11 @@
 import Foundation
+import PresentRows
 import Receivers
-import Storage
 import Synchronization
 import Terms
 import Testing
 
+@testable import Storage
 @testable import Webhooks
 
 /// A sender with its own catalog, without the service around it. A job's document is its id.
@@ -143,6 +144,18 @@ private final class Bench {
     try await bench.eventually { try bench.waiting.isEmpty }
     #expect(receiver.received.count == 2)
     await receiver.stop()
+  }
+
+  @Test func theSignatureHasTheTimeOfTheCatalogsClock() async throws {
+    let receiver = try TLSReceiver(for: "IP:127.0.0.1")
+    let bench = try Bench { $0.authorities = receiver.authority }
+    bench.catalog.note(clock: .now + -36_000)
+    try bench.endedJob(callback: receiver.url)
+    try await bench.eventually { bench.sender.deliveredCount == 1 }
+    let request = try receiver.received()
+    let text = try #require(request.split(separator: "Stillwave-Signature: t=").last?.prefix { $0.isNumber })
+    let seconds = try #require(Int64(text))
+    #expect(abs(seconds + 36_000 - Timestamp.now.milliseconds / 1000) < 3600)
   }
 
   @Test func authoritiesAreTrustedAsSet() async throws {

@@ -53,7 +53,7 @@ final class Context: Sendable {
     self.store = store
     (blobs, scratch, spool, growingWaveforms) = (store, store, store, store)
     erasure = Erasure(catalog, log)
-    questions = UploadQuestions(configuration, log: log)
+    questions = UploadQuestions(configuration, log: log) { catalog.time }
     self.work = work
     self.log = log
     catalog.keepDescriptions(in: store) { id, error in
@@ -134,6 +134,9 @@ final class Context: Sendable {
   var feed: (node: String, ageSeconds: Double?)? {
     wholeCatalog.isShared ? (wholeCatalog.holder.node, wholeCatalog.secondsSinceHeard) : nil
   }
+
+  /// The present time by the catalog's clock.
+  var time: Timestamp { wholeCatalog.time }
 
   /// How long the catalog's last durable write for `readiness` took, in seconds.
   var catalogSeconds: Double { wholeCatalog.checkSeconds }

@@ -57,12 +57,12 @@ final class IdempotencyKeys: Sendable {
     guard state.withLock({ $0.underWay.insert(name).inserted }) else { throw ServiceError.keyInUse(key) }
     defer { state.withLock { _ = $0.underWay.remove(name) } }
     guard let renewalSeconds = caller.catalog.keyRenewalSeconds else {
-      return try await run(body, name, try await answer(to: name, caller.catalog))
+      return try await run(body, name, try await answer(to: name, caller.catalog), at: caller.catalog.time)
     }
     let kept = try await hold(name, caller.catalog)
     renew(everySeconds: renewalSeconds, caller.catalog)
     do {
-      let response = try await run(body, name, kept)
+      let response = try await run(body, name, kept, at: caller.catalog.time)
       await release(name, caller.catalog)
       return response
     } catch {
@@ -72,9 +72,9 @@ final class IdempotencyKeys: Sendable {
   }
 
   private func run(
-    _ body: (IdempotencyKey?) async throws -> HTTPResponse, _ name: Name, _ kept: KeptAnswer?
+    _ body: (IdempotencyKey?) async throws -> HTTPResponse, _ name: Name, _ kept: KeptAnswer?, at now: Timestamp
   ) async throws -> HTTPResponse {
-    let isGood = kept.map { $0.createdAt >= Self.oldest(at: .now) } ?? false
+    let isGood = kept.map { $0.createdAt >= Self.oldest(at: now) } ?? false
     return try await body(IdempotencyKey(scope: name.scope, key: name.key, kept: isGood ? kept : nil))
   }
 
@@ -132,9 +132,13 @@ struct IdempotencyKey: Sendable {
   }
 
   /// Returns the answer to store for this request.
-  func answer(_ fingerprint: String, _ status: HTTPStatus, location: String, _ document: JSONDocument) -> KeptAnswer {
+  func answer(
+    _ fingerprint: String, _ status: HTTPStatus, location: String, _ document: JSONDocument, at time: Timestamp
+  )
+    -> KeptAnswer
+  {
     KeptAnswer(
       scope: scope, key: key, fingerprint: fingerprint, status: status.code, location: location,
-      body: String(decoding: document.bytes, as: UTF8.self))
+      body: String(decoding: document.bytes, as: UTF8.self), createdAt: time)
   }
 }

@@ -15,8 +15,9 @@ final class Access: Sendable {
   private let failures = Mutex(FailedAttempts())
   private let seconds: @Sendable () -> Double
 
-  /// Reads the files that the configuration names. Throws `UnusableFile`.
-  init(_ configuration: Configuration, clock: AccessClock = AccessClock()) throws {
+  /// Reads the files that the configuration names. `time` is the catalog's. Throws `UnusableFile`.
+  init(_ configuration: Configuration, time: @escaping @Sendable () -> Timestamp) throws {
+    let clock = AccessClock(following: time)
     self.clock = clock
     seconds =
       configuration.accessSeconds ?? { [started = ContinuousClock.now] in (ContinuousClock.now - started) / .seconds(1)

@@ -9,6 +9,7 @@
 
 import HTTP
 import Jobs
+import Storage
 import Webhooks
 
 /// Asks the operator's own service before an upload is accepted.
@@ -31,10 +32,11 @@ final class UploadQuestions: Sendable {
   /// Each question takes a thread.
   private let places = FairPlaces(.init(places: 16, placesPerClient: 8, waiting: 256, waitingPerClient: 64))
 
-  /// nil if the settings name no service.
-  init?(_ configuration: Configuration, log: ServiceLog) {
+  /// nil if the settings name no service. `time` is the catalog's.
+  init?(_ configuration: Configuration, log: ServiceLog, time: @escaping @Sendable () -> Timestamp) {
     guard let url = configuration.hookURL,
-      let hook = UploadHook(url: url, configuration.webhooks, timeoutSeconds: configuration.hookTimeoutSeconds)
+      let hook = UploadHook(
+        url: url, configuration.webhooks, timeoutSeconds: configuration.hookTimeoutSeconds, time: time)
     else { return nil }
     (self.hook, self.log, trustedProxies) = (hook, log, configuration.trustedProxies)
   }

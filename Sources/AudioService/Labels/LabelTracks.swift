@@ -43,7 +43,8 @@ struct LabelTracks: Sendable {
       let named = file.title.flatMap { RecordingName(typed: $0)?.text } ?? LabelTrack.name(of: kind)
       var track = LabelTrack(
         of: recording.id, name: name ?? named, kind: kind,
-        language: language ?? file.language.flatMap { LanguageTag.isValid($0) ? $0 : nil }, source: .upload)
+        language: language ?? file.language.flatMap { LanguageTag.isValid($0) ? $0 : nil }, source: .upload,
+        at: catalog.time)
       track.summarize(file.labels)
       try catalog.insert(track, LabelChunk.chunks(of: file.labels), limit: LabelTrack.limit, within: stored)
       return track

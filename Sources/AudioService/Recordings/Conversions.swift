@@ -43,7 +43,8 @@ struct Conversions: Sendable {
     try await context.checkSound(of: recording)
     let parameters = RowJSON.text(ConvertJob.Parameters(format: format.outputFormat))
     let job = try await context.beginShared(
-      Job(kind: .convert, recording: recording.id, parameters: parameters), of: recording,
+      Job(kind: .convert, recording: recording.id, createdAt: caller.catalog.time, parameters: parameters),
+      of: recording,
       bytes: recording.bytes ?? 0, for: caller)
     let ended = try await context.wait(for: job.id, until: deadline, caller)
     switch ended?.state {

@@ -29,7 +29,7 @@ struct DenoisePreviews: Sendable {
     let profile = try await context.noiseProfile(of: asked.noise, caller)
     try window.check(startsIn: source.format, parameter: "window.start")
 
-    let (scratch, id) = (context.scratch, JobID())
+    let (scratch, id) = (context.scratch, JobID(at: caller.catalog.time))
     let folder = try await context.work.run { () throws(StorageError) in try scratch.makeWorkFolder(of: id) }
     // The response's file stays open, and thus readable, after its folder is removed.
     defer { context.work.start { scratch.removeWorkFolder(of: id) } }

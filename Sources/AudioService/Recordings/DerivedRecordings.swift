@@ -75,16 +75,17 @@ struct DerivedRecordings: Sendable {
     let client = caller.client
     let room = try context.runner.reserve(for: client)
 
+    let now = caller.catalog.time
     let job = Job(
-      kind: planned.kind, recording: source.id, output: RecordingID(), parameters: planned.parameters, result: nil,
-      client: client.key)
+      kind: planned.kind, recording: source.id, output: RecordingID(at: now), createdAt: now,
+      parameters: planned.parameters, result: nil, client: client.key)
     let ending = planned.media?.fileExtension ?? planned.target.fileExtension
     let name = nameAsked ?? RecordingName.derived(from: source.name, label: planned.label, extension: ending)
     let webhook = callback.map {
-      Webhook(job: job.id, url: $0, notBefore: caller.catalog.time, traceparent: request.traceparent)
+      Webhook(job: job.id, url: $0, notBefore: now, traceparent: request.traceparent)
     }
     let (begun, document) = try await keep(job, planned, caller, source: source, name: name, webhook: webhook) {
-      key?.answer(fingerprint, .accepted, location: "/v1/jobs/\(job.id)", $0)
+      key?.answer(fingerprint, .accepted, location: "/v1/jobs/\(job.id)", $0, at: now)
     }
     if let webhook { context.webhooks.expect(webhook) }
     context.runner.submit(begun, source: source, room: room)
@@ -117,7 +118,7 @@ struct DerivedRecordings: Sendable {
     job.result = RowJSON.text(JobResult(recording: output))
     let (target, media) = (plan.target, plan.media)
     let made = Recording(
-      id: output, name: name, createdAt: caller.catalog.time,
+      id: output, name: name, createdAt: job.createdAt,
       format: SoundShape(
         container: media?.container.rawValue ?? target.container.rawValue, codec: media?.codec ?? target.codec.name,
         sampleRate: target.sampleRate,

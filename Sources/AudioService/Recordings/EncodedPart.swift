@@ -28,7 +28,7 @@ final class EncodedPart: Sendable {
     for client: Client, _ context: Context
   ) async throws {
     guard let sound = source.audioFormat else { throw ServiceError.notReady(source.id) }
-    let (scratch, id, reserved) = (context.scratch, JobID(), context.configuration.reservedDiskBytes)
+    let (scratch, id, reserved) = (context.scratch, JobID(at: context.time), context.configuration.reservedDiskBytes)
     let made = try await context.work.run { () throws(StorageError) in
       guard try scratch.freeBytes() > reserved else { throw StorageError.diskFull }
       return try scratch.makeWorkFolder(of: id)

@@ -35,7 +35,9 @@ struct NoiseProfiles: Sendable {
     let client = caller.client
     let wish = try await context.bodyIntake.run(request, for: client, limit: "waiting_noise_profiles") {
       let bytes = try await JSONMembers.bytes(of: request, upTo: NoiseProfileFile.byteLimit)
-      let wish = { @Sendable in try Self.wish(JSONMembers(bytes, known: Self.known)) }
+      let wish = { @Sendable [catalog = caller.catalog] in
+        try Self.wish(JSONMembers(bytes, known: Self.known), at: catalog.time)
+      }
       // Some hundred thousand numbers take a second.
       return bytes.count <= JSONMembers.byteLimit ? try wish() : try await context.drawings.run(for: client, wish)
     }
@@ -118,7 +120,7 @@ struct NoiseProfiles: Sendable {
   // MARK: Parts
 
   /// A body with numbers is a profile's file, whose ID, times and recording don't count; any other says what to learn.
-  private static func wish(_ members: JSONMembers) throws -> Wish {
+  private static func wish(_ members: JSONMembers, at time: Timestamp) throws -> Wish {
     let name = try members.recordingName()
     let noise = try members.noiseSource(mayBeProfile: false)
     let recording = try members.string("recording")
@@ -157,7 +159,7 @@ struct NoiseProfiles: Sendable {
     } catch {
       throw members.invalid(error.member, .noiseDensity(error))
     }
-    let profile = try KeptProfile(file, name: name ?? Self.defaultName, of: nil)
+    let profile = try KeptProfile(file, name: name ?? Self.defaultName, of: nil, at: time)
     // Jobs read it as a file, and some numbers are longer when they are written again, such as 1e-5.
     guard profile.spectrum.count <= NoiseProfileFile.byteLimit else {
       throw RequestBodyError.tooLarge(limit: Int64(NoiseProfileFile.byteLimit))
@@ -173,7 +175,7 @@ struct NoiseProfiles: Sendable {
     }
     let sound = try await context.soundFile(of: source)
     try DenoiseRequests.check(noise, fits: source.format)
-    let (scratch, job) = (context.scratch, JobID())
+    let (scratch, job) = (context.scratch, JobID(at: caller.catalog.time))
     let folder = try await context.work.run { () throws(StorageError) in try scratch.makeWorkFolder(of: job) }
     defer { context.work.start { scratch.removeWorkFolder(of: job) } }
     let output = folder + "/profile.json"
@@ -183,7 +185,8 @@ struct NoiseProfiles: Sendable {
     return try await context.work.run {
       // Without the file that the worker reported, there is nothing to parse, which fails like a damaged one.
       let bytes = try scratch.contents(ofWorkFile: output, limit: Int64(NoiseProfileFile.byteLimit)) ?? []
-      return try KeptProfile(try NoiseProfileFile(bytes), name: name ?? Self.defaultName, of: source.id)
+      return try KeptProfile(
+        try NoiseProfileFile(bytes), name: name ?? Self.defaultName, of: source.id, at: caller.catalog.time)
     }
   }
 
@@ -243,14 +246,14 @@ extension KeptProfile {
     let steadiness: [Double]
   }
 
-  fileprivate init(_ file: NoiseProfileFile, name: String, of recording: RecordingID?) throws {
+  fileprivate init(_ file: NoiseProfileFile, name: String, of recording: RecordingID?, at time: Timestamp) throws {
     let density = file.density
     self.init(
       name: name, recording: recording, noise: file.noise.map { RowJSON.text($0) }, sampleRate: file.sampleRate,
       channels: density.powerDB.count,
       spectrum: try JSONDocument.encoded(
         Spectrum(
-          frequencies: density.frequencies, powerDb: density.powerDB, steadiness: density.steadiness)))
+          frequencies: density.frequencies, powerDb: density.powerDB, steadiness: density.steadiness)), at: time)
   }
 
   /// A strong tag, which changes with each change. Contains the time, because a restored backup counts changes from an

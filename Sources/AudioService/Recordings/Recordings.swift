@@ -104,8 +104,8 @@ struct Recordings: Sendable {
     try await context.checkAudio(of: recording)
     let client = caller.client
     let room = try context.runner.reserve(for: client)
-    let job = Job(kind: .waveform, recording: recording.id, client: client.key)
     let catalog = caller.catalog
+    let job = Job(kind: .waveform, recording: recording.id, createdAt: catalog.time, client: client.key)
     let queued = try await context.work.run { () throws(StorageError) in
       // Of several simultaneous requests, only one rebuilds it.
       try catalog.update(recording.id, if: { $0.waveformState == .failed }, inserting: job) { source in

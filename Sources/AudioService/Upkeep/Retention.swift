@@ -31,7 +31,13 @@ final class Retention: Sendable {
 
   private func sweepAndGoOn(every age: Double) {
     guard !isStopped.load(ordering: .relaxed) else { return }
-    sweepAll(at: catalog.time)
+    do throws(StorageError) {
+      // What is deleted can't be had back: the clock must not be an old estimate.
+      try catalog.compareClocks()
+      sweepAll(at: catalog.time)
+    } catch {
+      context.log.failure("old recordings could not be deleted", ["error": logText(error)])
+    }
     queue.asyncAfter(deadline: .now() + min(max(age, 1), 3600)) { [weak self] in self?.sweepAndGoOn(every: age) }
   }
 

@@ -55,7 +55,7 @@ final class WaveformRepairs: Sendable {
     let mayBuild = isSound && (loss.isOutdated || !wasBuiltLately(id))
     // No client asked for the job: it counts as the service's own.
     let room = mayBuild ? try? runner.reserve(for: .unknown) : nil
-    let job = room.map { _ in Job(kind: .waveform, recording: id, client: Client.unknown.key) }
+    let job = room.map { _ in Job(kind: .waveform, recording: id, createdAt: catalog.time, client: Client.unknown.key) }
     let changed = try catalog.update(id, if: { $0.names(loss) }, inserting: job) { recording in
       recording.forget(loss)
       if let job {

@@ -40,10 +40,10 @@ struct DirectUploads: Sendable {
     request.body.limit(to: caller.uploadLimit)
 
     let received = try await receive(request, share)
-    let (file, name, id) = (received.file, nameAsked ?? received.name, RecordingID())
+    let (file, name, id) = (received.file, nameAsked ?? received.name, RecordingID(at: catalog.time))
     let made: Made
     do {
-      made = try await context.admission.takeIn(file, as: id, for: client) { intake, early in
+      made = try await context.admission.takeIn(file, as: id, for: client, at: catalog.time) { intake, early in
         try await keep(file, as: id, name: name, intake, early, caller, share, key)
       }
     } catch {
@@ -157,13 +157,14 @@ struct DirectUploads: Sendable {
       let built = intake.analysis.flatMap { analysis in early.map { (waveform: $0, analysis: analysis) } }
       let stored = try blobs.adopt(file, as: id, name: audio, with: built?.waveform.files(audio: audio) ?? [])
       do {
+        let now = catalog.time
         let new = NewRecording(
-          id, stored, name: name, intake.probe, for: caller.client, at: catalog.time, job: early?.job)
+          id, stored, name: name, intake.probe, for: caller.client, at: now, job: early?.job)
         var recording = new.recording
         if let built { built.waveform.note(built.analysis, in: &recording) }
         let document = try JSONDocument(RecordingDocument(recording, live: nil))
         let answer = key?.answer(
-          Self.fingerprint(stored.sha256, name: name), .created, location: location, document)
+          Self.fingerprint(stored.sha256, name: name), .created, location: location, document, at: now)
         var job = new.job
         // From here on, the row counts.
         share.end()

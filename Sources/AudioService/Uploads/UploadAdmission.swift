@@ -54,9 +54,10 @@ struct UploadAdmission: Sendable {
   /// Maximum size of a file that may be short, in bytes: as much as the probe decodes, in 32 bits.
   private static let shortBytes: Int64 = 4 << 20
 
-  /// The same. If the file is short, builds its waveform too. `body` gets the result while the work folder exists.
+  /// The same. If the file is short, builds its waveform too, in a job that is created at `time`. `body` gets the
+  /// result while the work folder exists.
   func takeIn<Result: Sendable>(
-    _ file: IncomingFile, as id: RecordingID, for client: Client,
+    _ file: IncomingFile, as id: RecordingID, for client: Client, at time: Timestamp,
     _ body: (Intake, EarlyWaveform?) async throws -> Result
   ) async throws -> Result {
     guard configuration.takesInShortUploads, file.byteCount <= Self.shortBytes, runner.mayWorkEarly(for: client) else {
@@ -64,7 +65,7 @@ struct UploadAdmission: Sendable {
     }
     let folder = try await work.run { [scratch] () throws(StorageError) in try scratch.takeIntakeFolder() }
     defer { work.start { [scratch] in scratch.giveBack(intakeFolder: folder) } }
-    let early = EarlyWaveform(of: id, for: client, in: folder)
+    let early = EarlyWaveform(of: id, for: client, in: folder, at: time)
     let intake = try await probes.probe(path: file.path, bytes: file.byteCount, for: client, building: early)
     try await checkRoom(forWorkingCopyOf: intake.probe)
     return try await body(intake, early)

@@ -17,7 +17,7 @@ struct UploadRefusal: Codable {
   /// Reads the stored refusal of `id`. nil if it wasn't refused, or too long ago.
   init?(of id: UploadID, in catalog: TenantCatalog) throws(StorageError) {
     guard let answer = try catalog.answer(scope: Self.scope(id), key: ""),
-      answer.createdAt >= IdempotencyKeys.oldest(at: .now),
+      answer.createdAt >= IdempotencyKeys.oldest(at: catalog.time),
       let refusal = try? JSONDecoder().decode(Self.self, from: Data(answer.body.utf8))
     else { return nil }
     self = refusal
@@ -27,11 +27,11 @@ struct UploadRefusal: Codable {
   var error: ServiceError { .rejectedByProbe(code: code, detail: detail) }
 
   /// The refusal as it's stored, under an empty key, which no client can use.
-  func answer(for id: UploadID) -> KeptAnswer? {
+  func answer(for id: UploadID, at time: Timestamp) -> KeptAnswer? {
     guard let body = try? JSONEncoder().encode(self) else { return nil }
     return KeptAnswer(
       scope: Self.scope(id), key: "", fingerprint: "", status: 0, location: "",
-      body: String(decoding: body, as: UTF8.self))
+      body: String(decoding: body, as: UTF8.self), createdAt: time)
   }
 
   static func forget(_ id: UploadID, in catalog: TenantCatalog) throws(StorageError) {

@@ -336,7 +336,7 @@ final class UploadSession: @unchecked Sendable {
   /// MediaStore+Uploads explains the order of the writes. Returns nil if another process has made the recording.
   private func keep(_ part: UploadPart, _ probe: Probe) throws -> (Recording, Job)? {
     let upload = try open()
-    let recordingID = RecordingID()
+    let recordingID = RecordingID(at: catalog.time)
     let stored = try dependencies.blobs.adopt(part, as: recordingID, name: NewRecording.fileName(probe))
     let name = upload.metadata.flatMap { try? UploadMetadata($0) }?.fileName
     let new = NewRecording(recordingID, stored, name: name, probe, for: Client(key: upload.client), at: catalog.time)
@@ -412,7 +412,7 @@ final class UploadSession: @unchecked Sendable {
     let upload = upload
     let isDeleted = try dependencies.blobs.makingRoom { () throws(StorageError) in
       try catalog.deleteUpload(
-        id, keeping: refusal?.answer(for: id), ifExpiredBefore: instant,
+        id, keeping: refusal?.answer(for: id, at: catalog.time), ifExpiredBefore: instant,
         unfinishedBy: refusal == nil ? nil : upload?.writer)
     }
     // Another process has received more in the meantime, or made a recording of it.

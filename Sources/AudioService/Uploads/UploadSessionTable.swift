@@ -37,10 +37,10 @@ final class UploadSessionTable: Sendable {
   func create(
     length: Int64, metadata: String?, of tenant: Tenant, for client: Client, with token: UploadToken? = nil
   ) async throws -> UploadID {
+    let now = dependencies.catalog.time
     let upload = Upload(
-      length: length, metadata: metadata, expiresAt: dependencies.emptyExpiry(from: dependencies.catalog.time),
-      client: client.key,
-      token: token?.id)
+      id: UploadID(at: now), length: length, metadata: metadata, expiresAt: dependencies.emptyExpiry(from: now),
+      client: client.key, token: token?.id)
     do { return try await insert(upload, of: tenant, token) } catch StorageError.tooManyUploads {
       guard try await makeRoom(for: client) else { throw StorageError.tooManyUploads(limit: limits(of: tenant).total) }
       return try await insert(upload, of: tenant, token)
@@ -119,15 +119,16 @@ final class UploadSessionTable: Sendable {
   /// answers too old to be repeated.
   func removeExpired(now: Timestamp? = nil) async {
     let dependencies = dependencies
-    let now = now ?? dependencies.catalog.time
     var expired: [Upload] = []
     do {
       expired = try await work.run { () throws(StorageError) in
-        try dependencies.catalog.uploads(expiredBefore: now)
+        try dependencies.catalog.compareClocks()
+        return try dependencies.catalog.uploads(expiredBefore: now ?? dependencies.catalog.time)
       }
     } catch {
       log.failure("expired uploads could not be listed", ["error": logText(error)])
     }
+    let now = now ?? dependencies.catalog.time
     for upload in expired where !isUsed(upload) {
       do {
         try await using(upload.id, of: upload.tenant) { try await $0.remove(ifExpiredBefore: now) }
@@ -139,7 +140,8 @@ final class UploadSessionTable: Sendable {
     do {
       // On a full disk, after the uploads have made room.
       try await work.run { () throws(StorageError) in
-        try dependencies.catalog.forgetSpentTokens(before: now)
+        // Some time later, because nodes don't know the catalog's clock to the second.
+        try dependencies.catalog.forgetSpentTokens(before: now + -3600)
         try dependencies.catalog.forgetJobSeconds()
         _ = try dependencies.catalog.removeAnswers(before: IdempotencyKeys.oldest(at: now))
       }

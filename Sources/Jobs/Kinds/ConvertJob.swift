@@ -40,7 +40,7 @@ package enum ConvertJob: JobDefinition {
     let stored = try outcome.add(work.output, as: outcome.token.fileName("converted", "\(work.format)"))
     let conversion = Conversion(
       recording: job.recording, format: work.format.rawValue, key: stored.key, bytes: stored.bytes,
-      sha256: stored.sha256)
+      sha256: stored.sha256, usedAt: catalog.time)
     let kept = try catalog.keep(
       conversion, limit: outcome.settings.maximumConversionBytes, finishing: outcome.token,
       with: RowJSON.text(JobResult(recording: job.recording)))

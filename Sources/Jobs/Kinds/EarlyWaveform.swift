@@ -11,9 +11,9 @@ package struct EarlyWaveform: Sendable {
   package let folder: String
   private let token: AttemptToken
 
-  /// Creates the job for a new recording.
-  package init(of recording: RecordingID, for client: Client, in folder: String) {
-    job = Job(kind: .waveform, recording: recording, client: client.key)
+  /// Creates the job for a new recording at the present `time` by the catalog's clock.
+  package init(of recording: RecordingID, for client: Client, in folder: String, at time: Timestamp) {
+    job = Job(kind: .waveform, recording: recording, createdAt: time, client: client.key)
     token = AttemptToken(job: job.id, attempt: 1, nonce: AttemptToken.newNonce())
     self.folder = folder
   }
@@ -45,7 +45,8 @@ package struct EarlyWaveform: Sendable {
   ) throws(StorageError) -> Job {
     try catalog.insert(
       recording, finished: job, by: token, with: RowJSON.text(JobResult(recording: recording.id)),
-      adding: WaveformJob.embeddedTracks(of: recording.id, at: work.labels, scratch), trackLimit: LabelTrack.limit,
+      adding: WaveformJob.embeddedTracks(of: recording.id, in: work.labels, scratch, at: catalog.time),
+      trackLimit: LabelTrack.limit,
       answer: answer, spending: uploadToken, within: limits)
   }
 }

@@ -22,9 +22,13 @@ struct LabelCut {
   private let start, end: MediaTime
 
   /// Begins a track for another recording, with everything but the labels as in `source`.
-  init(of source: LabelTrack, for recording: RecordingID, from start: MediaTime, to end: MediaTime, _ room: Room) {
+  init(
+    of source: LabelTrack, for recording: RecordingID, from start: MediaTime, to end: MediaTime, _ room: Room,
+    at time: Timestamp
+  ) {
     track = LabelTrack(
-      of: recording, name: source.name, kind: source.kind, language: source.language, source: source.source)
+      of: recording, name: source.name, kind: source.kind, language: source.language, source: source.source,
+      at: time)
     (self.start, self.end, self.room) = (start, end, room)
   }
 

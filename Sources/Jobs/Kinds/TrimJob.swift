@@ -60,7 +60,7 @@ package enum TrimJob: JobDefinition {
     else { return ([], 0) }
     var (tracks, leftOut, room) = ([(track: LabelTrack, chunks: [LabelChunk])](), 0, LabelCut.Room())
     for track in try outcome.catalog.labelTracks(of: owner) {
-      var cut = LabelCut(of: track, for: output, from: start, to: end, room)
+      var cut = LabelCut(of: track, for: output, from: start, to: end, room, at: outcome.catalog.time)
       try outcome.catalog.eachChunk(of: track.id, from: start.microseconds, to: end.microseconds) { cut.add($0) }
       if cut.fits {
         tracks.append((cut.track, cut.chunks))

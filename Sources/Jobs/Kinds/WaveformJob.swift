@@ -73,7 +73,7 @@ enum WaveformJob: JobDefinition {
     of recording: Recording, _ work: WaveformWork, _ outcome: JobOutcome
   ) throws(StorageError) -> [(track: LabelTrack, chunks: [LabelChunk])] {
     guard let path = work.labels?.output else { return [] }
-    let tracks = try embeddedTracks(of: recording.id, at: path, outcome.scratch)
+    let tracks = try embeddedTracks(of: recording.id, in: path, outcome.scratch, at: outcome.catalog.time)
     guard !tracks.isEmpty,
       try outcome.catalog.latestJob(kind: .waveform, state: .succeeded, of: recording.id) == nil
     else { return [] }
@@ -82,7 +82,7 @@ enum WaveformJob: JobDefinition {
 
   /// Returns the tracks in a file that a worker has written; none if there is no such file.
   static func embeddedTracks(
-    of recording: RecordingID, at path: String, _ scratch: any Scratch
+    of recording: RecordingID, in path: String, _ scratch: any Scratch, at time: Timestamp
   ) throws(StorageError) -> [(track: LabelTrack, chunks: [LabelChunk])] {
     guard let bytes = try scratch.contents(ofWorkFile: path, limit: Int64(EmbeddedLabels.documentLimit)),
       // Only a decoder that was taken over writes something else.
@@ -92,7 +92,7 @@ enum WaveformJob: JobDefinition {
       let kind = LabelTrack.Kind(rawValue: embedded.kind.rawValue) ?? .labels
       var track = LabelTrack(
         of: recording, name: embedded.name ?? LabelTrack.name(of: kind), kind: kind, language: embedded.language,
-        source: .embedded)
+        source: .embedded, at: time)
       track.summarize(embedded.labels)
       return (track, LabelChunk.chunks(of: embedded.labels))
     }

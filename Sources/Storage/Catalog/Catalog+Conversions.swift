@@ -70,11 +70,11 @@ extension Catalog {
 
   /// Records that a conversion was requested. Writes only if the last time recorded is more than an hour ago.
   package func touch(_ conversion: Conversion) throws(StorageError) {
-    guard Timestamp.now.milliseconds - conversion.usedAt.milliseconds > 3_600_000 else { return }
+    guard time.milliseconds - conversion.usedAt.milliseconds > 3_600_000 else { return }
     try write { db in
       try db.run(
         "UPDATE conversions SET used_at = ? WHERE recording = ? AND format = ?",
-        [Timestamp.now.milliseconds, conversion.recording.text, conversion.format])
+        [time.milliseconds, conversion.recording.text, conversion.format])
     }
   }
 

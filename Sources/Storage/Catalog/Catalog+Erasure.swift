@@ -15,12 +15,12 @@
 extension Catalog {
   /// Deletes, in the transaction that has deleted a recording's row, what other tables have of it, and records that its
   /// files may be removed. `job` is the ID of the job that made the recording.
-  static func erase(_ id: String, madeBy job: String?, _ db: CatalogTransaction) throws {
+  static func erase(_ id: String, madeBy job: String?, at now: Timestamp, _ db: CatalogTransaction) throws {
     try deleteLabels(of: id, db)
     try forgetConversions(of: id, db)
     try db.run("DELETE FROM answers WHERE location = ?", ["/v1/recordings/\(id)"])
     try db.run("UPDATE uploads SET metadata = NULL WHERE recording = ?", [id])
-    try forgetSource(ofProfilesFrom: id, db)
+    try forgetSource(ofProfilesFrom: id, at: now, db)
     try forgetMeasurements(of: id, madeBy: job, db)
     try noteRemoval(of: id, db)
   }

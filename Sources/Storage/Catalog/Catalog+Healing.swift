@@ -93,7 +93,7 @@ extension Catalog {
         return
       }
       guard recording.audioFile != nil else { return _ = try delete(id, of: recording.tenant, at: now(db), db) }
-      let job = Job(kind: .waveform, recording: id)
+      let job = Job(kind: .waveform, recording: id, createdAt: time)
       try Self.insert(job, db)
       _ = try Self.update(id, db) { ($0.waveformState, $0.waveformJob, $0.waveformKey) = (.queued, job.id, nil) }
     }

@@ -122,7 +122,7 @@ extension Catalog {
       let before = track.bytes
       change(&track)
       track.version += 1
-      track.changedAt = .now
+      track.changedAt = max(time, track.createdAt)
       if let chunks {
         try db.erase("DELETE FROM label_chunks WHERE track = ?", [id.text])
         track.bytes = try Self.insert(chunks, of: id, db)

@@ -62,7 +62,7 @@ extension Catalog {
       guard isExpected(profile) else { throw StorageError.changedMeanwhile }
       profile.name = name
       profile.version += 1
-      profile.changedAt = .now
+      profile.changedAt = max(time, profile.createdAt)
       try KeptProfileRow(profile: profile).update(db)
       return profile
     }
@@ -84,12 +84,12 @@ extension Catalog {
 
   /// Removes what profiles say about the recording that they were learned from, whose row is deleted in the same
   /// transaction.
-  static func forgetSource(ofProfilesFrom recording: String, _ db: CatalogTransaction) throws {
+  static func forgetSource(ofProfilesFrom recording: String, at now: Timestamp, _ db: CatalogTransaction) throws {
     try db.run(
       """
       UPDATE noise_profiles SET recording = NULL, noise = NULL, version = version + 1, changed_at = ?
       WHERE recording = ?
-      """, [Timestamp.now.milliseconds, recording])
+      """, [now.milliseconds, recording])
   }
 
   /// Removes deleted profiles that no unfinished job names in its parameters.

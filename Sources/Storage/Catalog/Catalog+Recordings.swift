@@ -177,7 +177,7 @@ extension Catalog {
     for id in doomed {
       let rows = try db.eraseReturning("DELETE FROM recordings WHERE id = ? RETURNING derived_job", [id.text])
       db.note(deleted: id, of: tenant)
-      try Self.erase(id.text, madeBy: try rows.first.flatMap { try nullable($0, "derived_job") }, db)
+      try Self.erase(id.text, madeBy: try rows.first.flatMap { try nullable($0, "derived_job") }, at: now, db)
     }
     return cancelled
   }

@@ -8,8 +8,8 @@ extension Catalog {
     let names = (tenant.map { [$0] } ?? Array(others)).map(\.name)
     let isOneOf = "IN (\(names.map { _ in "?" }.joined(separator: ", ")))"
     let choice = names.isEmpty ? "" : " AND tenant \(tenant == nil ? "NOT " : "")\(isOneOf)"
-    // IDs begin with the millisecond of their creation, which is never after `created_at`. So with the primary key,
-    // only old recordings are scanned.
+    // IDs begin with the millisecond of their creation, which is later than `created_at` only if the clock was set back
+    // in between. So with the primary key, only old recordings and those of a day are scanned.
     return try write(.statementLocks) { db in
       let isIdle = """
         NOT EXISTS (
@@ -21,7 +21,7 @@ extension Catalog {
         """
         SELECT id FROM recordings WHERE id < ? AND created_at < ?\(choice) AND \(isIdle)
         ORDER BY id LIMIT ?\(db.dialect.skippingLocked)
-        """, [Self.firstID(madeAt: instant), instant.milliseconds] + names + [max(0, limit)])
+        """, [Self.firstID(madeAt: instant + 86_400), instant.milliseconds] + names + [max(0, limit)])
       // A job may have been inserted before the lock was taken, but not after.
       let deleted = try old.flatMap { row in
         try db.eraseReturning(
@@ -32,7 +32,7 @@ extension Catalog {
       }
       for (owned, job) in deleted {
         db.note(deleted: owned.id, of: owned.tenant)
-        try Self.erase(owned.id.text, madeBy: job, db)
+        try Self.erase(owned.id.text, madeBy: job, at: now(db), db)
       }
       return deleted.map(\.owned)
     }

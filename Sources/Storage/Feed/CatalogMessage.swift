@@ -114,7 +114,7 @@ enum CatalogMessage: Equatable {
         else { return JobChange(id, of: tenant, job: nil) }
         var job = Job(
           id: id, kind: kind, recording: recording, output: output.flatMap { RecordingID($0) }, state: state,
-          attempts: attempt ?? 0, nonce: nonce, node: node)
+          createdAt: id.created, attempts: attempt ?? 0, nonce: nonce, node: node)
         job.tenant = tenant
         return JobChange(id, of: tenant, job: job)
       }

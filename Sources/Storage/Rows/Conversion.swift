@@ -15,7 +15,7 @@ package struct Conversion: Sendable, Equatable {
 
   /// Creates a conversion. Its file must be durable.
   package init(
-    recording: RecordingID, format: String, key: ObjectKey, bytes: Int64, sha256: String, usedAt: Timestamp = .now
+    recording: RecordingID, format: String, key: ObjectKey, bytes: Int64, sha256: String, usedAt: Timestamp
   ) {
     self.recording = recording
     self.format = format

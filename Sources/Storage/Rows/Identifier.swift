@@ -10,10 +10,9 @@ package typealias JobID = Identifier<Job>
 package struct Identifier<Entity>: Hashable, Comparable, Sendable, CustomStringConvertible {
   private let value: UUIDv7
 
-  /// Creates an ID greater than every ID that this process has created before.
-  package init() {
-    value = UUIDv7()
-  }
+  /// Creates an ID greater than every ID that this process has created before. `time` is the present by the catalog's
+  /// clock, so that the IDs of nodes whose own clocks differ sort alike; see `Catalog.time`.
+  package init(at time: Timestamp) { value = UUIDv7(at: time) }
 
   /// Parses an ID. Fails unless the text is a UUID of version 7 in 36 lower-case characters.
   ///
@@ -26,7 +25,7 @@ package struct Identifier<Entity>: Hashable, Comparable, Sendable, CustomStringC
   /// The ID as 36 lower-case characters: "0199c0de-0000-7000-8000-000000000000".
   package var text: String { value.text }
 
-  /// When it was created, by the clock of its creator.
+  /// When it was created, by the catalog's clock.
   var created: Timestamp { value.created }
 
   /// A number that sorts like the ID, by its 60 bits of time and counter, with three zero bits at its end: 0 to

@@ -40,15 +40,15 @@ package struct Job: Sendable, Equatable {
   /// The client that the job counts toward when clients take turns; opaque, and empty if unknown.
   package var client: String
 
-  /// Creates a job, queued by default.
+  /// Creates a job, queued by default. `id`: nil for a new one.
   package init(
-    id: JobID = JobID(), kind: JobKind, recording: RecordingID, output: RecordingID? = nil,
-    state: JobState = .queued, progress: Double = 0, createdAt: Timestamp = .now, startedAt: Timestamp? = nil,
+    id: JobID? = nil, kind: JobKind, recording: RecordingID, output: RecordingID? = nil,
+    state: JobState = .queued, progress: Double = 0, createdAt: Timestamp, startedAt: Timestamp? = nil,
     finishedAt: Timestamp? = nil, attempts: Int = 0, interruptions: Int = 0, nonce: String? = nil,
     node: String? = nil, leaseUntil: Timestamp? = nil, parameters: String = "{}", result: String? = nil,
     error: String? = nil, client: String = ""
   ) {
-    self.id = id
+    self.id = id ?? JobID(at: createdAt)
     self.kind = kind
     self.recording = recording
     self.output = output

@@ -20,7 +20,7 @@ package struct KeptAnswer: Sendable, Equatable {
   /// Creates an answer from its parts.
   package init(
     scope: String, key: String, fingerprint: String, status: Int, location: String, body: String,
-    createdAt: Timestamp = .now
+    createdAt: Timestamp
   ) {
     self.scope = scope
     self.key = key

@@ -26,14 +26,15 @@ package struct KeptProfile: Sendable, Equatable {
   /// When it was last changed.
   package internal(set) var changedAt: Timestamp
 
-  /// Creates a profile with a new ID.
+  /// Creates a profile with a new ID at the present `time` by the catalog's clock.
   package init(
-    name: String, recording: RecordingID?, noise: String?, sampleRate: Int?, channels: Int, spectrum: [UInt8]
+    name: String, recording: RecordingID?, noise: String?, sampleRate: Int?, channels: Int, spectrum: [UInt8],
+    at time: Timestamp
   ) {
-    let now = Timestamp.now
     self.init(
-      id: KeptProfileID(), name: name, recording: recording, noise: noise, sampleRate: sampleRate, channels: channels,
-      spectrum: spectrum, createdAt: now, changedAt: now)
+      id: KeptProfileID(at: time), name: name, recording: recording, noise: noise, sampleRate: sampleRate,
+      channels: channels,
+      spectrum: spectrum, createdAt: time, changedAt: time)
   }
 
   init(

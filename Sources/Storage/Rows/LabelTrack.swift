@@ -44,12 +44,13 @@ package struct LabelTrack: Sendable, Equatable {
   /// When the track was created and last changed.
   package var createdAt, changedAt: Timestamp
 
-  /// Creates an empty track with a new ID.
-  package init(of recording: RecordingID, name: String, kind: Kind, language: String?, source: Source) {
-    (id, self.recording) = (LabelTrackID(), recording)
+  /// Creates an empty track with a new ID at the present `time` by the catalog's clock.
+  package init(
+    of recording: RecordingID, name: String, kind: Kind, language: String?, source: Source, at time: Timestamp
+  ) {
+    (id, self.recording) = (LabelTrackID(at: time), recording)
     (self.name, self.kind, self.language, self.source) = (name, kind, language, source)
-    createdAt = .now
-    changedAt = createdAt
+    (createdAt, changedAt) = (time, time)
   }
 
   init(

@@ -44,15 +44,15 @@ package struct Recording: Sendable, Equatable {
   /// The regions that contain only noise, best first; nil until the recording has been read.
   package var noiseRegions: [NoiseRegion]?
 
-  /// Creates a recording. By default nothing about it is complete.
+  /// Creates a recording. By default nothing about it is complete. `id`: nil for a new one.
   package init(
-    id: RecordingID = RecordingID(), name: String, createdAt: Timestamp = .now, bytes: Int64? = nil,
+    id: RecordingID? = nil, name: String, createdAt: Timestamp, bytes: Int64? = nil,
     sha256: String? = nil, format: SoundShape, waveformState: WaveformState = .queued,
     waveformJob: JobID? = nil, waveformKey: ObjectKey? = nil, audioKey: ObjectKey? = nil, media: String? = nil,
     workingKey: ObjectKey? = nil, workingBytes: Int64? = nil,
     warnings: [Warning] = [], derivedFrom: Derivation? = nil, noiseRegions: [NoiseRegion]? = nil
   ) {
-    self.id = id
+    self.id = id ?? RecordingID(at: createdAt)
     self.name = name
     self.createdAt = createdAt
     self.bytes = bytes

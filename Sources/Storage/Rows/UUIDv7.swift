@@ -6,8 +6,8 @@
 //   bits 64 …  65  variant     10
 //   bits 66 … 127  rand_b      62 random bits
 //
-// As text: 8-4-4-4-12 lower-case hexadecimal digits. The counter makes the IDs of one process sort in the order of
-// their creation; 62 fresh bits from getrandom(2) make them hard to guess.
+// As text: 8-4-4-4-12 lower-case hexadecimal digits. The counter makes the IDs of one process's rows sort in the order
+// of their creation; 62 fresh bits from getrandom(2) make them hard to guess.
 
 import Synchronization
 
@@ -16,12 +16,19 @@ struct UUIDv7: Hashable, Comparable, Sendable {
   let high: UInt64
   let low: UInt64
 
-  /// Creates the next ID of this process.
+  /// Creates a name for a file, which is unique but has no place in the order of the IDs.
   init() {
+    var clock = UUIDClock()
+    self.init(at: .now, by: &clock)
+  }
+
+  /// Creates the next ID of this process at the present `time`, which is that of the catalog's clock.
+  init(at time: Timestamp) { self = Self.latest.withLock { Self(at: time, by: &$0) } }
+
+  private init(at time: Timestamp, by clock: inout UUIDClock) {
     var random = SystemRandomNumberGenerator()
-    let fresh = UInt64.random(in: 0..<(1 << 11), using: &random)
-    let now = UInt64(max(0, Timestamp.now.milliseconds))
-    let stamp = Self.latest.withLock { $0.advance(to: now, fresh: fresh) }
+    let stamp = clock.advance(
+      to: UInt64(max(0, time.milliseconds)), fresh: UInt64.random(in: 0..<(1 << 11), using: &random))
     high = (stamp >> 12) << 16 | 0x7000 | stamp & 0xFFF
     low = 1 << 63 | UInt64.random(in: 0..<(1 << 62), using: &random)
   }
@@ -45,7 +52,7 @@ struct UUIDv7: Hashable, Comparable, Sendable {
     (high, low) = words
   }
 
-  /// When it was created, by the clock of its creator.
+  /// When it was created, to the millisecond.
   var created: Timestamp { Timestamp(milliseconds: Int64(high >> 16)) }
 
   /// The time and counter, as in `UUIDClock`.

@@ -27,7 +27,7 @@ package struct Upload: Sendable, Equatable {
 
   /// Creates an upload, without any bytes by default.
   package init(
-    id: UploadID = UploadID(), length: Int64, offset: Int64 = 0, metadata: String? = nil, expiresAt: Timestamp,
+    id: UploadID, length: Int64, offset: Int64 = 0, metadata: String? = nil, expiresAt: Timestamp,
     recording: RecordingID? = nil, writer: Int = 0, client: String = "", token: String? = nil
   ) {
     self.id = id

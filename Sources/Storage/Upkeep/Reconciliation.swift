@@ -121,7 +121,7 @@ package struct Reconciliation: Sendable {
     let files = [recording.waveformFile, recording.media == nil ? nil : recording.workingFile].compactMap { $0 }
     if recording.waveformState == .ready, files.allSatisfy({ store.hasFile($0, of: id) }) { return (recording, []) }
     // The job that was to build it was lost with its row.
-    let job = Job(kind: .waveform, recording: id)
+    let job = Job(kind: .waveform, recording: id, createdAt: catalog.time)
     (recording.waveformState, recording.waveformJob, recording.waveformKey) = (.queued, job.id, nil)
     return (recording, [job])
   }
