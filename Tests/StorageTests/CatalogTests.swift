@@ -253,6 +253,33 @@ import Testing
     #expect(try catalog.conversion(of: recording.id, to: "mp3") == nil)
   }
 
+  @Test("the conversions that were requested longest ago give way, and no more of them than must")
+  func fullConversions() throws {
+    let recordings = (0..<6).map { _ in sample() }
+    for recording in recordings { try catalog.insert(recording) }
+    func conversion(_ number: Int, bytes: Int64 = 3, used: Int64) -> Conversion {
+      Conversion(
+        recording: recordings[number].id, format: "mp3", key: ObjectKey(recordings[number].id, "converted-\(used)"),
+        bytes: bytes, sha256: String(repeating: "0", count: 64), usedAt: Timestamp(milliseconds: used))
+    }
+    func kept() throws -> [Int] {
+      try recordings.indices.filter { try catalog.conversion(of: recordings[$0].id, to: "mp3") != nil }
+    }
+    for (number, used) in [5, 1, 4, 2, 3].enumerated() {
+      try catalog.keep(conversion(number, used: Int64(used)), limit: 15)
+    }
+    #expect(try kept() == [0, 1, 2, 3, 4])
+    // Ten bytes of others may stay: three of them.
+    try catalog.keep(conversion(5, bytes: 5, used: 0), limit: 15)
+    #expect(try kept() == [0, 2, 4, 5])
+    // A newer one of the same recording takes the place of the older.
+    try catalog.keep(conversion(5, bytes: 4, used: 6), limit: 13)
+    #expect(try kept() == [0, 2, 4, 5])
+    // One that is too large for the limit is kept alone.
+    try catalog.keep(conversion(1, bytes: 99, used: 7), limit: 15)
+    #expect(try kept() == [1])
+  }
+
   @Test("a recording is inserted with its waveform and the job that has already built it")
   func finishedJob() throws {
     var recording = sample()

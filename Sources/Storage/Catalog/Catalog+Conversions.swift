@@ -50,17 +50,19 @@ extension Catalog {
       try discard(older, at: now, db)
     }
     try ConversionRow(conversion: conversion).insertOrReplace(db)
-    var total = try db.first("SELECT CAST(sum(bytes) AS bigint) FROM conversions", as: Int64.self) ?? 0
+    let total = try db.first("SELECT CAST(sum(bytes) AS bigint) FROM conversions", as: Int64.self) ?? 0
     guard total > limit else { return }
-    let others = try Self.intact(
+    // Those that are used least, up to the one with which there is room enough.
+    let leastUsed = try Self.intact(
       db.rows(
-        "SELECT * FROM conversions WHERE NOT (recording = ? AND format = ?) ORDER BY used_at",
-        [conversion.recording.text, conversion.format])
+        """
+        SELECT * FROM (
+          SELECT *, sum(bytes) OVER (ORDER BY used_at, recording, format) AS so_far
+          FROM conversions WHERE NOT (recording = ? AND format = ?)) AS others
+        WHERE so_far - bytes < ?
+        """, [conversion.recording.text, conversion.format, total - limit])
     ) { try ConversionRow(row: $0).conversion }
-    for other in others where total > limit {
-      try discard(other, at: now, db)
-      total -= other.bytes
-    }
+    for conversion in leastUsed { try discard(conversion, at: now, db) }
   }
 
   private func discard(_ conversion: Conversion, at now: Timestamp, _ db: CatalogTransaction) throws {
