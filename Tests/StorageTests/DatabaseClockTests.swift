@@ -49,6 +49,25 @@ struct DatabaseClockTests {
     Double((to ?? from).milliseconds - from.milliseconds) / 1000
   }
 
+  @Test("a node's time follows the database's clock, but not what it hears of it late")
+  func time() throws {
+    let node = node("one")
+    try skew(36_000)
+    try node.compareClocks()
+    #expect(abs(gap(.now + 36_000, node.time)) < 3600)
+    node.note(clock: .now, after: .seconds(2))
+    #expect(abs(gap(.now + 36_000, node.time)) < 3600)
+    node.note(clock: .now + 72_000, after: .milliseconds(999))
+    #expect(abs(gap(.now + 72_000, node.time)) < 3600)
+  }
+
+  @Test("what a node hears late of the database's clock is better than nothing")
+  func firstTime() throws {
+    let node = node("one")
+    node.note(clock: .now + 36_000, after: .seconds(2))
+    #expect(abs(gap(.now + 36_000, node.time)) < 3600)
+  }
+
   @Test("a node whose clock is 20 minutes off neither loses a lease nor takes another's", arguments: [-1200.0, 1200])
   func wrongClock(offset: Double) throws {
     try skew(offset)

@@ -29,8 +29,9 @@ extension Catalog {
   func now(_ db: CatalogTransaction) throws -> Timestamp {
     if let clock = holder.clock { return clock() }
     guard let clock = db.dialect.clock else { return .now }
+    let asked = ContinuousClock.now
     let now = Timestamp(milliseconds: try value(db.rows("SELECT \(clock) AS now")[0], "now"))
-    note(clock: now)
+    note(clock: now, after: ContinuousClock.now - asked)
     return now
   }
 

@@ -21,7 +21,8 @@ package final class Catalog: Sendable {
   private let reads = Atomic<UInt64>(0)
   private let checkMicroseconds = Atomic<Int64>(0)
   /// How many milliseconds the database's clock is ahead of this machine's.
-  private let clockLead = Atomic<Int64>(0)
+  /// Milliseconds by which the catalog's clock is ahead; `.min` before they have been compared.
+  private let clockLead = Atomic<Int64>(.min)
   /// Wraps a closure, because each access to one that is a mutex's value itself would wrap it in another closure, so
   /// that calling it would take longer and longer.
   private struct Listener {
@@ -86,10 +87,14 @@ package final class Catalog: Sendable {
   /// The present time by the clock that everyone who shares the catalog goes by: this machine's, corrected by what it
   /// differed from the database's when they were compared last, which happens every few seconds.
   package var time: Timestamp {
-    Timestamp(milliseconds: Timestamp.now.milliseconds + clockLead.load(ordering: .relaxed))
+    let lead = clockLead.load(ordering: .relaxed)
+    return Timestamp(milliseconds: Timestamp.now.milliseconds + (lead == .min ? 0 : lead))
   }
 
-  func note(clock: Timestamp) {
+  /// Notes what the catalog's clock said, which took so long to hear. What is heard late, perhaps because this process
+  /// was stopped meanwhile, would set its time back, and counts only if nothing better is known.
+  func note(clock: Timestamp, after delay: Duration = .zero) {
+    guard delay < .seconds(1) || clockLead.load(ordering: .relaxed) == .min else { return }
     clockLead.store(clock.milliseconds - Timestamp.now.milliseconds, ordering: .relaxed)
   }
 
