@@ -48,6 +48,7 @@ let package = Package(
       dependencies: ["Terms", "CCrypto", .product(name: "GRDB", package: "GRDB.swift")],
       swiftSettings: strict),
     .target(name: "PostgresStorage", dependencies: ["Storage", "CPostgres"], swiftSettings: strict),
+    .target(name: "S3Storage", dependencies: ["Storage", "CCurl"], swiftSettings: strict),
     .target(name: "Labels", swiftSettings: strict),
     .target(name: "AudioIO", dependencies: ["CLinux", "CSndfile"], swiftSettings: strict),
     .target(name: "Media", dependencies: ["CLinux"], swiftSettings: strict),
@@ -111,6 +112,12 @@ let package = Package(
     // Starts a PostgreSQL server of its own; for tests.
     .target(
       name: "PostgresServer", dependencies: ["PostgresStorage"], path: "Tests/PostgresServer", swiftSettings: strict),
+    .testTarget(
+      name: "S3StorageTests",
+      dependencies: ["S3Storage", "ObjectStore", "PresentRows", "Storage", "Randomness"],
+      swiftSettings: strict),
+    // An S3-compatible store that verifies signatures and fails on request; for tests.
+    .target(name: "ObjectStore", dependencies: ["HTTP", "Storage"], path: "Tests/ObjectStore", swiftSettings: strict),
     .testTarget(
       name: "MediaTests", dependencies: ["Media", "Randomness"], exclude: ["Programs"], swiftSettings: strict),
     .testTarget(name: "AudioIOTests", dependencies: ["AudioIO", "Randomness"], swiftSettings: strict),

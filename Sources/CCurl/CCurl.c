@@ -1,5 +1,6 @@
-// libcurl is loaded with the first webhook. Linking it, along with its thirty dependencies, took 7 of the 18 ms that
-// this program needs to start, and it is started for every job, preview, and upload.
+// libcurl is loaded with the first webhook or the first request to a store. Linking it, along with its thirty
+// dependencies, took 7 of the 18 ms that this program needs to start, and it is started for every job, preview, and
+// upload.
 //
 // These are the functions of libcurl in use. Each calls the real one or, if libcurl isn't installed, reports a failure.
 
@@ -43,6 +44,7 @@ FORWARD_NOTHING(curl_slist_free_all, (struct curl_slist *list), (list))
 
 FORWARD(CURL *, curl_easy_init, (void), (), NULL)
 FORWARD_NOTHING(curl_easy_cleanup, (CURL * handle), (handle))
+FORWARD_NOTHING(curl_easy_reset, (CURL * handle), (handle))
 FORWARD(CURLcode, curl_easy_perform, (CURL * handle), (handle), CURLE_FAILED_INIT)
 FORWARD(const char *, curl_easy_strerror, (CURLcode code), (code), "there is no libcurl")
 
@@ -70,6 +72,18 @@ CURLcode stillwave_curl_set_pointer(CURL *handle, CURLoption option, const void 
 
 CURLcode stillwave_curl_set_write(CURL *handle, curl_write_callback function) {
   return set(handle, CURLOPT_WRITEFUNCTION, (void *)function);
+}
+
+CURLcode stillwave_curl_set_header(CURL *handle, curl_write_callback function) {
+  return set(handle, CURLOPT_HEADERFUNCTION, (void *)function);
+}
+
+CURLcode stillwave_curl_set_read(CURL *handle, curl_read_callback function) {
+  return set(handle, CURLOPT_READFUNCTION, (void *)function);
+}
+
+CURLcode stillwave_curl_set_seek(CURL *handle, curl_seek_callback function) {
+  return set(handle, CURLOPT_SEEKFUNCTION, (void *)function);
 }
 
 CURLcode stillwave_curl_set_open_socket(CURL *handle, curl_opensocket_callback function) {

@@ -1,0 +1,48 @@
+/// Which failed requests are sent again.
+enum RetryRule: Sendable {
+  /// Sending it twice has the same effect as sending it once.
+  case always
+  /// Sending it twice would leave something behind: only if the first certainly had no effect.
+  case ifNothingHappened
+
+  /// Whether to send a request again after this error.
+  func permits(_ error: S3Error, wasSent: Bool) -> Bool {
+    guard error.isTransient else { return false }
+    switch self {
+    case .always: return true
+    case .ifNothingHappened:
+      // 503 comes before the request is carried out; an internal error may come in the middle of it.
+      if case .unavailable(503, _) = error { return true }
+      return !wasSent
+    }
+  }
+}
+
+/// Limits of a client.
+package struct S3Settings: Sendable {
+  /// Time to connect, in seconds.
+  package var connectSeconds = 5.0
+  /// Time that a request may take beside the transfer of its content, in seconds.
+  package var requestSeconds = 20.0
+  /// The slowest transfer that is waited for, in bytes per second.
+  package var leastBytesPerSecond = 256.0 * 1024
+  /// How often a request is sent, at most.
+  package var attempts = 5
+  /// The wait before the second attempt, in seconds; it doubles with each further one, up to 5 s. A random part of up
+  /// to a half is taken off, so that clients that failed together don't come back together.
+  package var pauseSeconds = 0.2
+  /// A PEM file with the authorities that may sign the store's certificate; by default the system's.
+  package var authorities: String?
+
+  /// All defaults.
+  package init() {}
+
+  /// The time that one attempt may take, in seconds.
+  func deadlineSeconds(bytes: Int64) -> Double { requestSeconds + Double(bytes) / leastBytesPerSecond }
+
+  /// The wait after `failures` attempts, in seconds.
+  func pause(after failures: Int, using generator: inout some RandomNumberGenerator) -> Double {
+    let growth = Double(1 << min(max(failures - 1, 0), 16))
+    return min(pauseSeconds * growth, 5) * Double.random(in: 0.5...1, using: &generator)
+  }
+}

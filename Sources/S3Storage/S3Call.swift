@@ -1,0 +1,256 @@
+// Sends one signed request with libcurl and receives the answer. Redirects aren't followed, because a signature is only
+// valid for its host; no proxy and no other protocol is used. Everything has a deadline: with two of three disks of a
+// Ceph store dead, requests were accepted and never answered.
+
+import CCurl
+import Glibc
+import Storage
+
+/// Where the content of a successful answer goes.
+enum S3Destination {
+  /// Into memory, up to the request's limit.
+  case memory
+  /// Into a file.
+  case file(S3Download)
+}
+
+/// A file that receives an object, maybe with several requests.
+final class S3Download {
+  let file: TransferFile
+  /// Number of bytes that are in the file.
+  private(set) var count: Int64 = 0
+  /// The version of the object.
+  var entityTag: String?
+  private var digest = SHA256()
+
+  init(creating path: String) throws(S3Error) { file = try TransferFile(creating: path) }
+
+  /// Forgets what has been received.
+  func startOver() throws(S3Error) {
+    try file.clear()
+    (count, entityTag) = (0, nil)
+    digest = SHA256()
+  }
+
+  var sha256: String { digest.hexDigest() }
+
+  @unsafe
+  fileprivate func append(_ bytes: UnsafeRawBufferPointer) throws(S3Error) {
+    try unsafe file.write(bytes, at: count)
+    unsafe digest.update(bytes.bindMemory(to: UInt8.self).span)
+    count += Int64(bytes.count)
+  }
+}
+
+/// How a call ended.
+enum S3Outcome {
+  case answered(S3Response)
+  /// `wasSent` is false if the store can't have received the request.
+  case failed(S3Error, wasSent: Bool)
+}
+
+/// One request in progress. Confined to the thread that performs it, on which libcurl calls back.
+@safe final class S3Call {
+  private let content: S3Content?
+  private let answerLimit: Int
+  private let destination: S3Destination
+  private var sentBytes: Int64 = 0
+  private var status = 0
+  private var fields: [String: String] = [:]
+  private var headBytes = 0
+  private var body: [UInt8] = []
+  private var failure: S3Error?
+
+  private static let headLimit = 64 << 10
+
+  private init(_ request: S3Request, _ destination: S3Destination) {
+    (content, answerLimit, self.destination) = (request.content, request.answerLimit, destination)
+  }
+
+  /// Sends a request and blocks until the answer, for at most `seconds`. `fields` are the signed ones.
+  static func send(
+    _ request: S3Request, to url: String, fields: [(name: String, value: String)], _ destination: S3Destination,
+    over handle: CurlHandle, seconds: Double, settings: S3Settings
+  ) -> S3Outcome {
+    let call = S3Call(request, destination)
+    let handle = unsafe handle.pointer
+    unsafe curl_easy_reset(handle)
+    var list: UnsafeMutablePointer<curl_slist>?
+    defer { unsafe curl_slist_free_all(list) }
+    // libcurl writes `Host` itself.
+    for field in fields where field.name != "host" {
+      unsafe list = curl_slist_append(list, "\(field.name): \(field.value)")
+    }
+    return withExtendedLifetime(call) {
+      unsafe set(handle, url: url, seconds: seconds, settings)
+      unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_HTTPHEADER, list)
+      unsafe set(handle, request)
+      unsafe call.setCallbacks(handle)
+      return unsafe call.outcome(of: curl_easy_perform(handle), handle)
+    }
+  }
+
+  @unsafe
+  private static func set(
+    _ handle: UnsafeMutableRawPointer, url: String, seconds: Double, _ settings: S3Settings
+  ) {
+    unsafe setText(handle, CURLOPT_URL, url)
+    unsafe setText(handle, CURLOPT_PROTOCOLS_STR, "http,https")
+    unsafe setText(handle, CURLOPT_PROXY, "")
+    unsafe setText(handle, CURLOPT_USERAGENT, "stillwave")
+    if let authorities = settings.authorities { unsafe setText(handle, CURLOPT_CAINFO, authorities) }
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_FOLLOWLOCATION, 0)
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+    // What is signed is what is sent: libcurl would remove "." and "..".
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_PATH_AS_IS, 1)
+    // libcurl's own are 16 and 64 KiB.
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_BUFFERSIZE, 256 << 10)
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10)
+    // Otherwise, name lookups may time out by SIGALRM, which any thread could receive.
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_NOSIGNAL, 1)
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_TIMEOUT_MS, milliseconds(seconds))
+    unsafe _ = stillwave_curl_set_long(
+      handle, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(min(seconds, settings.connectSeconds)))
+  }
+
+  private static func milliseconds(_ seconds: Double) -> Int { Int(min(max(seconds, 0.001), 86_400) * 1000) }
+
+  @unsafe
+  private static func set(_ handle: UnsafeMutableRawPointer, _ request: S3Request) {
+    if let content = request.content {
+      unsafe _ = stillwave_curl_set_long(handle, CURLOPT_UPLOAD, 1)
+      unsafe _ = stillwave_curl_set_long(handle, CURLOPT_INFILESIZE_LARGE, Int(content.length))
+    } else if request.method == .head {
+      unsafe _ = stillwave_curl_set_long(handle, CURLOPT_NOBODY, 1)
+    }
+    unsafe setText(handle, CURLOPT_CUSTOMREQUEST, request.method.rawValue)
+  }
+
+  @unsafe
+  private static func setText(_ handle: UnsafeMutableRawPointer, _ option: CURLoption, _ text: String) {
+    unsafe text.withCString { unsafe _ = stillwave_curl_set_pointer(handle, option, $0) }
+  }
+
+  @unsafe
+  private func setCallbacks(_ handle: UnsafeMutableRawPointer) {
+    let context = unsafe UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+    unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_WRITEDATA, context)
+    unsafe _ = stillwave_curl_set_write(handle) { bytes, size, count, context in
+      unsafe S3Call.of(context).receive(UnsafeRawBufferPointer(start: bytes, count: size * count))
+    }
+    unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_HEADERDATA, context)
+    unsafe _ = stillwave_curl_set_header(handle) { bytes, size, count, context in
+      unsafe S3Call.of(context).receive(line: UnsafeRawBufferPointer(start: bytes, count: size * count))
+    }
+    unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_READDATA, context)
+    unsafe _ = stillwave_curl_set_read(handle) { buffer, size, count, context in
+      unsafe S3Call.of(context).send(into: UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
+    }
+    // libcurl rewinds if the store has closed an idle connection in the meantime.
+    unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_SEEKDATA, context)
+    unsafe _ = stillwave_curl_set_seek(handle) { context, offset, origin in
+      guard origin == SEEK_SET else { return Int32(CURL_SEEKFUNC_FAIL) }
+      unsafe S3Call.of(context).sentBytes = Int64(offset)
+      return Int32(CURL_SEEKFUNC_OK)
+    }
+  }
+
+  @unsafe
+  private static func of(_ context: UnsafeMutableRawPointer?) -> S3Call {
+    guard let context = unsafe context else { preconditionFailure("libcurl hands back what it was given") }
+    return unsafe Unmanaged<S3Call>.fromOpaque(context).takeUnretainedValue()
+  }
+
+  // MARK: libcurl's callbacks
+
+  @unsafe
+  private func send(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    guard let content else { return 0 }
+    let wanted = Int(min(Int64(buffer.count), content.length - sentBytes))
+    guard wanted > 0 else { return 0 }
+    switch content {
+    case .bytes(let bytes, _):
+      unsafe buffer.copyBytes(from: bytes[Int(sentBytes)..<Int(sentBytes) + wanted])
+      sentBytes += Int64(wanted)
+      return wanted
+    case .file(let file, let range, _):
+      do throws(S3Error) {
+        let part = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
+        let count = try unsafe file.read(into: part, at: range.lowerBound + sentBytes)
+        // libcurl would wait for an answer that the store gives only after all bytes.
+        guard count > 0 else { throw file.endsEarly }
+        sentBytes += Int64(count)
+        return count
+      } catch {
+        failure = error
+        return Int(CURL_READFUNC_ABORT)
+      }
+    }
+  }
+
+  /// Receives a line of the head. An answer may follow a 100 Continue.
+  @unsafe
+  private func receive(line bytes: UnsafeRawBufferPointer) -> Int {
+    let line = unsafe String(decoding: bytes, as: UTF8.self)
+    headBytes += line.utf8.count
+    guard headBytes <= Self.headLimit else { return 0 }
+    if line.hasPrefix("HTTP/") {
+      status = line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+      fields = [:]
+    } else if let colon = line.firstIndex(of: ":") {
+      let value = line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
+      fields[line[..<colon].lowercased()] = String(value.prefix { !$0.isNewline })
+    }
+    return bytes.count
+  }
+
+  @unsafe
+  private func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+    if (200..<300).contains(status), case .file(let download) = destination {
+      do throws(S3Error) {
+        try begin(download)
+        try unsafe download.append(bytes)
+      } catch {
+        failure = error
+        return 0
+      }
+      return bytes.count
+    }
+    guard body.count + bytes.count <= max(answerLimit, 64 << 10) else {
+      failure = .malformedAnswer(what: "length")
+      return 0
+    }
+    unsafe body.append(contentsOf: bytes)
+    return bytes.count
+  }
+
+  /// Checks, before the first byte, that the content continues what is in the file.
+  private func begin(_ download: S3Download) throws(S3Error) {
+    guard !hasBegun else { return }
+    hasBegun = true
+    if status == 206 {
+      guard fields["content-range"]?.hasPrefix("bytes \(download.count)-") == true else {
+        throw .malformedAnswer(what: "Content-Range")
+      }
+    } else {
+      try download.startOver()
+    }
+    download.entityTag = fields["etag"]
+  }
+  private var hasBegun = false
+
+  @unsafe
+  private func outcome(of result: CURLcode, _ handle: UnsafeMutableRawPointer) -> S3Outcome {
+    if let failure { return .failed(failure, wasSent: true) }
+    // The store may answer, for example that it refuses the content, and close the connection while that is being sent.
+    if result == CURLE_OK || result == CURLE_SEND_ERROR && status >= 300 {
+      return .answered(S3Response(status: status, fields: fields, body: body))
+    }
+    var requestBytes = 0
+    unsafe _ = stillwave_curl_get_long(handle, CURLINFO_REQUEST_SIZE, &requestBytes)
+    let error: S3Error =
+      result == CURLE_OPERATION_TIMEDOUT
+      ? .timedOut : .unreachable(reason: unsafe String(cString: curl_easy_strerror(result)))
+    return .failed(error, wasSent: requestBytes > 0)
+  }
+}

@@ -1,0 +1,55 @@
+import Storage
+
+/// An object in a listing.
+package struct S3ListedObject: Sendable, Equatable {
+  /// The key, without the bucket's prefix.
+  package let key: String
+  /// Length in bytes.
+  package let bytes: Int64
+  /// When it was created, by the store's clock.
+  package let modified: Timestamp?
+}
+
+/// A part of a listing.
+package struct S3Page: Sendable, Equatable {
+  /// The objects, in the order of their keys' bytes.
+  package let objects: [S3ListedObject]
+  /// What continues the listing; nil at the end.
+  package let next: String?
+}
+
+extension S3Client {
+  /// Returns up to `limit` objects (at most 1,000) whose keys begin with `prefix`. `token` is the `next` of the page
+  /// before.
+  package func list(prefix: String = "", token: String? = nil, limit: Int = 1000) throws(S3Error) -> S3Page {
+    var request = S3Request(method: .get)
+    request.query = [
+      (name: "list-type", value: "2"), (name: "encoding-type", value: "url"),
+      (name: "max-keys", value: "\(min(max(limit, 1), 1000))"), (name: "prefix", value: bucket.prefix + prefix),
+    ]
+    if let token { request.query.append((name: "continuation-token", value: token)) }
+    // A key has up to 1,024 bytes, which may be escaped.
+    request.answerLimit = 8 << 20
+    let response = try send(request)
+    guard let document = XMLElement(parsing: response.body), document.name == "ListBucketResult" else {
+      throw .malformedAnswer(what: "ListBucketResult")
+    }
+    let isEncoded = document["EncodingType"]?.text == "url"
+    var objects: [S3ListedObject] = []
+    for entry in document.all("Contents") {
+      let text = entry["Key"]?.text ?? ""
+      guard let key = isEncoded ? URIEncoding.decoded(text.replacing("+", with: "%20")) : text,
+        key.hasPrefix(bucket.prefix), let bytes = entry["Size"].flatMap({ Int64($0.text) }), bytes >= 0
+      else { throw .malformedAnswer(what: "Contents") }
+      objects.append(
+        S3ListedObject(
+          key: String(key.dropFirst(bucket.prefix.count)), bytes: bytes,
+          modified: entry["LastModified"].flatMap { Timestamp(rfc3339: $0.text) }))
+    }
+    guard document["IsTruncated"]?.text == "true" else { return S3Page(objects: objects, next: nil) }
+    guard let next = document["NextContinuationToken"]?.text, next != token, !next.isEmpty else {
+      throw .malformedAnswer(what: "NextContinuationToken")
+    }
+    return S3Page(objects: objects, next: next)
+  }
+}

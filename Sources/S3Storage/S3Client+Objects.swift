@@ -1,0 +1,113 @@
+import Storage
+
+/// What a store says about an object.
+package struct S3ObjectInfo: Sendable, Equatable {
+  /// Length in bytes.
+  package let bytes: Int64
+  /// The version: changes with the content.
+  package let entityTag: String
+}
+
+extension S3Client {
+  /// Stores a file, or the part `range` of it, as an object. Returns once the store has acknowledged it.
+  ///
+  /// The store checks the content by its SHA-256. `sha256`, in hexadecimal digits, is that of the part; without it, the
+  /// part is read twice.
+  package func put(
+    file path: String, _ range: Range<Int64>? = nil, sha256: String? = nil, as key: String
+  ) throws(S3Error) {
+    try put(try Self.content(of: path, range, sha256: sha256), as: key)
+  }
+
+  /// Stores bytes as an object.
+  package func put(_ bytes: [UInt8], as key: String) throws(S3Error) {
+    try put(S3Content.bytes(bytes, sha256: Hexadecimal.text(SHA256.digest(of: bytes))), as: key)
+  }
+
+  private func put(_ content: S3Content, as key: String) throws(S3Error) {
+    _ = try send(S3Request(method: .put, key: key, fields: creationFields, content: content))
+  }
+
+  /// Fields of requests that create an object.
+  var creationFields: [(name: String, value: String)] {
+    bucket.encryption.map { [(name: "x-amz-server-side-encryption", value: $0)] } ?? []
+  }
+
+  static func content(of path: String, _ range: Range<Int64>?, sha256: String?) throws(S3Error) -> S3Content {
+    let file = try TransferFile(reading: path)
+    let length = try file.length()
+    let range = range ?? 0..<length
+    if let sha256 { return .file(file, range, sha256: sha256) }
+    return .file(file, range, sha256: try file.sha256(of: range))
+  }
+
+  /// Returns the bytes `range` of an object; fewer if the object ends before, none if it ends before the range begins.
+  /// `range` isn't empty. With `entityTag`, throws `.changed` if the object has another one.
+  ///
+  /// Throws `.noSuchKey` if there is no such object.
+  package func get(
+    _ key: String, _ range: Range<Int64>, entityTag: String? = nil
+  ) throws(S3Error) -> [UInt8] {
+    precondition(!range.isEmpty && range.lowerBound >= 0, "a range has bytes")
+    var request = S3Request(method: .get, key: key)
+    request.fields = [(name: "range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)")]
+    if let entityTag { request.fields.append((name: "if-match", value: entityTag)) }
+    request.answerLimit = range.count
+    let response: S3Response
+    do { response = try send(request, bytes: Int64(range.count)) } catch {
+      if case .refused(416, _, _) = error { return [] }
+      throw error
+    }
+    guard response.status == 206, response.body.count <= range.count,
+      response.fields["content-range"]?.hasPrefix("bytes \(range.lowerBound)-") == true
+    else { throw .malformedAnswer(what: "Content-Range") }
+    return response.body
+  }
+
+  /// Writes an object to a new file at `path`; on failure there is none. If the connection breaks, the next attempt
+  /// continues where it broke, provided that the object is still the same. `bytes` is the object's length if it is
+  /// known, for the deadline, and `sha256` what its content should be.
+  ///
+  /// Throws `.noSuchKey`, or `.damaged` if the content has another SHA-256. The file isn't synced.
+  package func get(
+    _ key: String, into path: String, bytes: Int64 = 0, sha256: String? = nil
+  ) throws(S3Error) -> S3ObjectInfo {
+    let download = try S3Download(creating: path)
+    do throws(S3Error) {
+      let response = try send(to: .file(download), bytes: bytes) {
+        var request = S3Request(method: .get, key: key)
+        if download.count > 0, let tag = download.entityTag {
+          request.fields = [
+            (name: "range", value: "bytes=\(download.count)-"), (name: "if-match", value: tag),
+          ]
+        }
+        return request
+      }
+      if let sha256, sha256 != download.sha256 { throw .damaged }
+      return S3ObjectInfo(bytes: download.count, entityTag: response.fields["etag"] ?? "")
+    } catch {
+      TransferFile.remove(path)
+      throw error
+    }
+  }
+
+  /// Returns what the store says about an object; nil if there is none.
+  package func head(_ key: String) throws(S3Error) -> S3ObjectInfo? {
+    let response: S3Response
+    do { response = try send(S3Request(method: .head, key: key)) } catch {
+      if error == .noSuchKey { return nil }
+      throw error
+    }
+    guard let length = response.fields["content-length"].flatMap({ Int64($0) }), length >= 0 else {
+      throw .malformedAnswer(what: "Content-Length")
+    }
+    return S3ObjectInfo(bytes: length, entityTag: response.fields["etag"] ?? "")
+  }
+
+  /// Deletes an object. A missing one isn't an error.
+  package func delete(_ key: String) throws(S3Error) {
+    do { _ = try send(S3Request(method: .delete, key: key)) } catch {
+      if error != .noSuchKey { throw error }
+    }
+  }
+}

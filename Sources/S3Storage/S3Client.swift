@@ -1,0 +1,106 @@
+import Glibc
+import Storage
+
+/// A bucket in an S3-compatible store.
+///
+/// Needs only what Ceph, OpenStack Swift and Amazon share: PUT, GET with Range, HEAD, DELETE, ListObjectsV2, and
+/// multipart uploads with UploadPartCopy. All calls block, each with a deadline, and may come from several threads at
+/// once. Keys are never written twice with different content, so a repeated PUT is harmless.
+///
+/// Every failure is retried where that is safe (see `RetryRule`), with random waits; then the last error is thrown.
+package final class S3Client: Sendable {
+  /// The bucket.
+  package let bucket: S3Bucket
+  private let credentials: CredentialSource
+  private let settings: S3Settings
+  private let connections = S3Connections()
+  private let now: @Sendable () -> Timestamp
+
+  /// Creates a client. Loads libcurl, but makes no connection. `now` is a clock for tests.
+  package init(
+    _ bucket: S3Bucket, credentials: CredentialSource, settings: S3Settings = S3Settings(),
+    now: @escaping @Sendable () -> Timestamp = { .now }
+  ) {
+    (self.bucket, self.credentials, self.settings, self.now) = (bucket, credentials, settings, now)
+    // Not during another call: initializing isn't safe then in libcurl before 7.84.
+    _ = CurlHandle.isReady
+  }
+
+  /// Throws if the bucket can't be listed, with the clearest error that the store has: unlike HEAD, a listing says what
+  /// is wrong.
+  package func check() throws(S3Error) {
+    let request = S3Request(
+      method: .get,
+      query: [
+        (name: "list-type", value: "2"), (name: "max-keys", value: "1"), (name: "prefix", value: bucket.prefix),
+      ])
+    _ = try send(request)
+  }
+
+  /// Returns a URL by which anyone can GET an object for `seconds`, at most a week.
+  package func presignedURL(_ key: String, seconds: Int) throws(S3Error) -> String {
+    let target = SigV4.Target(
+      method: "GET", path: bucket.path(of: key), fields: [(name: "host", value: bucket.host)])
+    let query = SigV4(region: bucket.region).presignedQuery(
+      target, by: try credentials.current(), at: now(), seconds: seconds)
+    return "\(bucket.scheme)://\(bucket.host)\(URIEncoding.path(target.path))?\(query)"
+  }
+
+  // MARK: Sending
+
+  /// Sends a request and returns the answer if it is a success; throws its error otherwise. `bytes` is the length of
+  /// the answer's content as far as it is known, for the deadline.
+  func send(
+    _ request: S3Request, bytes: Int64 = 0, retry rule: RetryRule = .always
+  ) throws(S3Error) -> S3Response {
+    try send(to: .memory, bytes: bytes, retry: rule) { request }
+  }
+
+  /// The same, with a request that is made for each attempt.
+  func send(
+    to destination: S3Destination, bytes: Int64, retry rule: RetryRule = .always, _ request: () -> S3Request
+  ) throws(S3Error) -> S3Response {
+    var generator = SystemRandomNumberGenerator()
+    var refused: S3Credentials?
+    var failures = 0
+    while true {
+      let key = try credentials.current()
+      let request = request()
+      let outcome = try attempt(request, destination, bytes, key)
+      let (error, wasSent): (S3Error, Bool)
+      switch outcome {
+      case .answered(let response):
+        guard let reported = request.error(in: response) else { return response }
+        (error, wasSent) = (reported, true)
+      case .failed(let failure, let sent): (error, wasSent) = (failure, sent)
+      }
+      failures += 1
+      // The file with the credentials may have been replaced since they were read.
+      if error.isAboutCredentials, refused == nil, try credentials.current() != key {
+        refused = key
+        continue
+      }
+      guard failures < settings.attempts, rule.permits(error, wasSent: wasSent) else { throw error }
+      Self.pause(seconds: settings.pause(after: failures, using: &generator))
+    }
+  }
+
+  private func attempt(
+    _ request: S3Request, _ destination: S3Destination, _ bytes: Int64, _ key: S3Credentials
+  ) throws(S3Error) -> S3Outcome {
+    let target = SigV4.Target(
+      method: request.method.rawValue, path: bucket.path(of: request.key), query: request.query,
+      fields: request.fields + [(name: "host", value: bucket.host)])
+    let fields = SigV4(region: bucket.region).signed(
+      target, payloadSHA256: request.content?.sha256 ?? SigV4.emptyPayload, by: key, at: now())
+    let query = SigV4.canonicalQuery(request.query)
+    let url = "\(bucket.scheme)://\(bucket.host)\(URIEncoding.path(target.path))" + (query.isEmpty ? "" : "?" + query)
+    let handle = try connections.take()
+    defer { connections.give(handle) }
+    return S3Call.send(
+      request, to: url, fields: fields, destination, over: handle,
+      seconds: settings.deadlineSeconds(bytes: bytes + (request.content?.length ?? 0)), settings: settings)
+  }
+
+  private static func pause(seconds: Double) { usleep(UInt32(min(max(seconds, 0), 10) * 1e6)) }
+}

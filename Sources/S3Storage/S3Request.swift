@@ -1,0 +1,111 @@
+import Storage
+
+/// The content of a request.
+enum S3Content: Sendable {
+  case bytes([UInt8], sha256: String)
+  /// A part of a file.
+  case file(TransferFile, Range<Int64>, sha256: String)
+
+  /// Nothing, with Content-Length: 0.
+  static let empty = S3Content.bytes([], sha256: SigV4.emptyPayload)
+
+  var length: Int64 {
+    switch self {
+    case .bytes(let bytes, _): Int64(bytes.count)
+    case .file(_, let range, _): range.upperBound - range.lowerBound
+    }
+  }
+
+  var sha256: String {
+    switch self {
+    case .bytes(_, let sha256), .file(_, _, let sha256): sha256
+    }
+  }
+}
+
+/// A request that isn't signed yet.
+struct S3Request: Sendable {
+  enum Method: String, Sendable { case get = "GET", head = "HEAD", put = "PUT", post = "POST", delete = "DELETE" }
+
+  let method: Method
+  /// The object, without the bucket's prefix; nil for the bucket.
+  var key: String?
+  var query: [(name: String, value: String)] = []
+  /// Further fields, names in lower case.
+  var fields: [(name: String, value: String)] = []
+  /// The content of a PUT or POST.
+  var content: S3Content?
+  /// Maximum length of the answer's content in memory, in bytes.
+  var answerLimit = 64 << 10
+  /// The name of the document in a successful answer, if it must be checked: operations that take long send 200 before
+  /// they know how they end, and then maybe an error.
+  var resultName: String?
+
+  /// The error of an answer; nil if it is a success.
+  func error(in response: S3Response) -> S3Error? {
+    guard response.isSuccess else { return S3Error(response) }
+    guard let resultName else { return nil }
+    switch XMLElement(parsing: response.body)?.name {
+    case resultName: return nil
+    case "Error": return S3Error(response)
+    default: return .malformedAnswer(what: resultName)
+    }
+  }
+}
+
+/// An answer.
+struct S3Response: Sendable {
+  let status: Int
+  /// The fields, names in lower case; of repeated ones the last.
+  let fields: [String: String]
+  /// The content, if it wasn't written to a file.
+  let body: [UInt8]
+
+  var isSuccess: Bool { (200..<300).contains(status) }
+}
+
+extension S3Error {
+  /// The error that an answer reports. `body` is XML, or empty after HEAD.
+  init(_ response: S3Response) {
+    let document = XMLElement(parsing: response.body)
+    let error = document?.name == "Error" ? document : document?["Error"]
+    let region = error?["Region"]?.text ?? response.fields["x-amz-bucket-region"]
+    let serverTime = error?["ServerTime"].flatMap { Timestamp(rfc3339: $0.text) }
+    self = Self.about(
+      error?["Code"]?.text ?? "", status: response.status, region: region, serverTime: serverTime,
+      message: error?["Message"]?.text)
+  }
+
+  private static func about(
+    _ code: String, status: Int, region: String?, serverTime: Timestamp?, message: String?
+  ) -> S3Error {
+    switch code {
+    case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
+      return .badCredentials(code: code)
+    case "AuthorizationHeaderMalformed", "PermanentRedirect", "TemporaryRedirect", "IllegalLocationConstraintException":
+      // A malformed field that isn't about the region names none.
+      if code == "AuthorizationHeaderMalformed", region == nil { break }
+      return .wrongRegion(expected: region)
+    case "RequestTimeTooSkewed", "RequestExpired": return .clockSkew(serverTime: serverTime)
+    case "NoSuchBucket": return .noSuchBucket
+    case "NoSuchKey": return .noSuchKey
+    case "NoSuchUpload": return .noSuchUpload
+    case "QuotaExceeded": return .quotaExceeded
+    case "XAmzContentSHA256Mismatch", "BadDigest": return .damaged
+    // The store waited for content that was late.
+    case "RequestTimeout", "InternalError", "SlowDown", "ServiceUnavailable":
+      return .unavailable(status: status, code: code)
+    default: break
+    }
+    let code = code.isEmpty ? nil : code
+    switch status {
+    case 301, 307: return .wrongRegion(expected: region)
+    case 403: return .accessDenied
+    case 404: return .noSuchKey
+    case 412: return .changed
+    case 507: return .quotaExceeded
+    case 429, 500, 502, 503, 504: return .unavailable(status: status, code: code)
+    default: return .refused(status: status, code: code, message: message)
+    }
+  }
+}

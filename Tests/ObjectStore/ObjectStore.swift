@@ -1,0 +1,225 @@
+import HTTP
+import Storage
+import Synchronization
+
+/// A small S3-compatible store on a port of its own, in memory. It verifies every signature with code of its own, and
+/// fails as a test chooses.
+package final class ObjectStore: Sendable {
+  /// A key that may use the store.
+  package struct Key: Sendable {
+    let accessKey, secretKey: String
+    let sessionToken: String?
+    let hasExpired: Bool
+
+    /// Creates a key.
+    package init(_ accessKey: String, _ secretKey: String, sessionToken: String? = nil, hasExpired: Bool = false) {
+      (self.accessKey, self.secretKey) = (accessKey, secretKey)
+      (self.sessionToken, self.hasExpired) = (sessionToken, hasExpired)
+    }
+  }
+
+  /// How to treat one request.
+  package enum Fault: Sendable {
+    /// Answers with this status and code instead of carrying it out.
+    case refuses(Int, code: String)
+    /// Carries it out, but breaks the connection after this many bytes of the answer's content.
+    case cuts(afterBytes: Int)
+    /// Carries it out and never answers.
+    case hangs
+    /// Carries it out, and sends 200 and then this error, as S3 does for operations that take long.
+    case failsLate(code: String)
+    /// Carries it out after a while.
+    case delays(Duration)
+    /// Answers with other bytes than those of the object.
+    case damages
+    /// Answers 200 with these bytes, whatever the request.
+    case answers([UInt8])
+    /// Replaces the object by these bytes before it carries the request out.
+    case replaces([UInt8])
+    /// Carries it out normally.
+    case none
+  }
+
+  /// A request that arrived.
+  package struct Received: Sendable, Equatable {
+    /// The method.
+    package let method: String
+    /// The path as sent, with its escapes.
+    package let path: String
+    /// The names of the query's items.
+    package let query: [String]
+    /// The value of `Range`.
+    package let range: String?
+    /// The value of `x-amz-server-side-encryption`.
+    package let encryption: String?
+  }
+
+  struct State {
+    var objects: [String: [String: StoredObject]]
+    var uploads: [String: PartialObject] = [:]
+    var keys: [Key]
+    var faults: [Fault] = []
+    var received: [Received] = []
+    var nextUpload = 1
+    var clockOffsetSeconds: Int64 = 0
+    var quotaBytes = Int.max
+  }
+
+  let region: String
+  let state: Mutex<State>
+  private let server: HTTPServer
+  /// The address of the store, without a slash at its end.
+  package let endpoint: String
+
+  /// Starts a store with empty buckets.
+  package init(region: String = "us-east-1", buckets: [String], keys: [Key]) throws {
+    self.region = region
+    let responder = Responder()
+    state = Mutex(State(objects: Dictionary(uniqueKeysWithValues: buckets.map { ($0, [:]) }), keys: keys))
+    var configuration = HTTPServerConfiguration()
+    configuration.host = "127.0.0.1"
+    configuration.port = 0
+    configuration.loopCount = 1
+    server = HTTPServer(configuration, responder: responder)
+    endpoint = "http://\(try server.start())"
+    responder.store.withLock { $0 = Weak(self) }
+  }
+
+  /// Closes the port.
+  package func stop() async { await server.stop(within: 0) }
+
+  // MARK: What tests set and see
+
+  /// Treats the next requests like this, in order.
+  package func fail(_ faults: Fault...) { state.withLock { $0.faults += faults } }
+
+  /// Replaces the keys.
+  package func setKeys(_ keys: [Key]) { state.withLock { $0.keys = keys } }
+
+  /// Sets the store's clock ahead of the system's.
+  package func setClock(ahead seconds: Int64) { state.withLock { $0.clockOffsetSeconds = seconds } }
+
+  /// Sets how many bytes each bucket may hold.
+  package func setQuota(bytes: Int) { state.withLock { $0.quotaBytes = bytes } }
+
+  /// The requests so far.
+  package var received: [Received] { state.withLock { $0.received } }
+
+  /// The objects of a bucket, by key.
+  package func objects(in bucket: String) -> [String: [UInt8]] {
+    state.withLock { $0.objects[bucket]?.mapValues(\.bytes) ?? [:] }
+  }
+
+  /// The number of connections so far.
+  package var connectionCount: Int { server.statistics.acceptedConnections }
+
+  /// The number of multipart uploads in progress.
+  package var uploadCount: Int { state.withLock { $0.uploads.count } }
+
+  // MARK: Serving
+
+  private struct Weak: Sendable {
+    weak let store: ObjectStore?
+
+    init(_ store: ObjectStore) { self.store = store }
+  }
+
+  /// Doesn't keep the store alive.
+  private final class Responder: HTTPResponder {
+    let store = Mutex<Weak?>(nil)
+
+    func respond(to request: HTTPRequest) -> HTTPAnswer {
+      guard let store = store.withLock({ $0?.store }) else { return .now(HTTPResponse(.serviceUnavailable)) }
+      return .later { try await store.respond(to: request) }
+    }
+  }
+
+  private func respond(to request: HTTPRequest) async throws -> HTTPResponse {
+    let fault = state.withLock { state in
+      state.received.append(
+        Received(
+          method: request.method.rawValue, path: request.target.path, query: request.target.query.map(\.name),
+          range: request.fields["Range"], encryption: request.fields["x-amz-server-side-encryption"]))
+      return state.faults.isEmpty ? Fault.none : state.faults.removeFirst()
+    }
+    if case .refuses(let status, let code) = fault { return StoreFailure(status, code).response }
+    if case .delays(let duration) = fault { try await Task.sleep(for: duration) }
+    let response: HTTPResponse
+    do {
+      // Before the content, so that a client that waits for 100 Continue doesn't send it in vain.
+      try SignatureCheck(request, self).verify()
+      let body = try await request.body.collect(upTo: 256 << 20)
+      try SignatureCheck.verify(body, of: request)
+      let request = StoreRequest(request, body: body)
+      if case .replaces(let bytes) = fault, let key = request.key {
+        state.withLock { $0.objects[request.bucket]?[key] = StoredObject(bytes: bytes) }
+      }
+      response = try perform(request)
+    } catch let failure as StoreFailure { response = failure.response }
+    switch fault {
+    case .cuts(let count): return Self.cut(response, after: count)
+    case .hangs:
+      for await _ in AsyncStream<Never>.makeStream().stream {}
+      return response
+    case .failsLate(let code):
+      return HTTPResponse(.ok, body: StoreFailure(200, code).response.body)
+    case .damages:
+      return HTTPResponse(
+        response.status, fields: response.fields, body: .bytes((response.body.bytesAtHand ?? []).map { ~$0 }))
+    case .answers(let bytes): return HTTPResponse(.ok, body: .bytes(bytes))
+    case .refuses, .delays, .replaces, .none: return response
+    }
+  }
+
+  private static func cut(_ response: HTTPResponse, after count: Int) -> HTTPResponse {
+    struct Cut: Error {}
+    let pieces = Mutex([(response.body.bytesAtHand ?? []).prefix(count)].filter { !$0.isEmpty })
+    let box = Box(pieces)
+    var response = response
+    response.body = .stream(length: max(response.body.length ?? 0, Int64(count) + 1)) {
+      guard let piece = box.pieces.withLock({ $0.popLast() }) else { throw Cut() }
+      return Array(piece)
+    }
+    return response
+  }
+
+  private final class Box: Sendable {
+    let pieces: Mutex<[ArraySlice<UInt8>]>
+
+    init(_ pieces: consuming Mutex<[ArraySlice<UInt8>]>) { self.pieces = pieces }
+  }
+}
+
+/// An object and its version.
+struct StoredObject: Sendable {
+  let bytes: [UInt8]
+  let modified = Timestamp.now
+
+  /// The version: made of the content.
+  var entityTag: String { "\"\(HMACSHA256.hexDigest(of: bytes, key: []).prefix(32))\"" }
+}
+
+/// A multipart upload in progress.
+struct PartialObject: Sendable {
+  let bucket, key: String
+  var parts: [Int: StoredObject] = [:]
+}
+
+/// An answer that reports a failure.
+struct StoreFailure: Error {
+  let status: Int
+  let code: String
+  var details: [(name: String, value: String)] = []
+
+  init(_ status: Int, _ code: String, _ details: [(name: String, value: String)] = []) {
+    (self.status, self.code, self.details) = (status, code, details)
+  }
+
+  var response: HTTPResponse {
+    let text = details.map { "<\($0.name)>\($0.value)</\($0.name)>" }.joined()
+    let document =
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>\(code)</Code><Message>&lt;\(code)&gt;</Message>\(text)</Error>"
+    return HTTPResponse(
+      HTTPStatus(code: status), fields: ["Content-Type": "application/xml"], body: .bytes(Array(document.utf8)))
+  }
+}

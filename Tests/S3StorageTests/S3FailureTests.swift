@@ -1,0 +1,245 @@
+import Glibc
+import ObjectStore
+import Storage
+import Testing
+
+@testable import S3Storage
+
+@Suite struct S3FailureTests {
+  private let content = TestStore.bytes(300_000)
+
+  @Test("bad credentials, a wrong region, a wrong clock and a missing bucket are told apart")
+  func settings() async throws {
+    let test = try TestStore()
+    func check(_ client: S3Client) async throws -> S3Error? {
+      try await test.blocking(client) { client in
+        do throws(S3Error) { try client.check() } catch { return error }
+        return nil
+      }
+    }
+    #expect(try await check(test.client) == nil)
+    let wrongSecret = try TestStore.client(of: test.store, credentials: try TestStore.source("wrong"))
+    #expect(try await check(wrongSecret) == .badCredentials(code: "SignatureDoesNotMatch"))
+    let wrongRegion = try TestStore.client(of: test.store, options: "&region=eu-central-1")
+    #expect(try await check(wrongRegion) == .wrongRegion(expected: "us-east-1"))
+    #expect(try await check(try TestStore.client(of: test.store, bucket: "other")) == .noSuchBucket)
+    test.store.setKeys([])
+    #expect(try await check(test.client) == .badCredentials(code: "InvalidAccessKeyId"))
+    test.store.setKeys([ObjectStore.Key("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCY", hasExpired: true)])
+    #expect(try await check(test.client) == .badCredentials(code: "ExpiredToken"))
+    test.store.setClock(ahead: 20 * 60)
+    guard case .clockSkew(let time?) = try await check(test.client) else {
+      Issue.record("a clock that is 20 minutes off isn't named")
+      return
+    }
+    #expect(abs(time.milliseconds - Timestamp.now.milliseconds - 1_200_000) < 60_000)
+    // Every error but the first comes from one request: none is worth a second one.
+    #expect(test.store.received.count == 7)
+  }
+
+  @Test("credentials that were replaced in their file are used at once, also by a request that was refused")
+  func rotation() async throws {
+    let folder = try TemporaryFolder()
+    func text(_ secret: String) -> [UInt8] {
+      Array("[default]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = \(secret)\n".utf8)
+    }
+    let path = try folder.file("credentials", text("old"))
+    let test = try TestStore(credentials: CredentialSource(file: path))
+    test.store.setKeys([ObjectStore.Key("AKIDEXAMPLE", "old")])
+    try await test.blocking { try $0.put([1], as: "x") }
+    test.store.setKeys([ObjectStore.Key("AKIDEXAMPLE", "newsecret")])
+    await #expect(throws: S3Error.badCredentials(code: "SignatureDoesNotMatch")) {
+      try await test.blocking { try $0.put([2], as: "x") }
+    }
+    _ = try folder.file("credentials", text("newsecret"))
+    try await test.blocking { try $0.put([3], as: "x") }
+    #expect(test.store.objects(in: "sounds")["x"] == [3])
+  }
+
+  @Test("a store that is busy is tried again, as often as the settings say")
+  func busy() async throws {
+    let test = try TestStore { $0.attempts = 3 }
+    test.store.fail(.refuses(503, code: "SlowDown"), .refuses(500, code: "InternalError"))
+    try await test.blocking { try $0.put([1], as: "x") }
+    #expect(test.store.received.count == 3)
+    test.store.fail(.refuses(503, code: "SlowDown"), .refuses(503, code: "A"), .refuses(503, code: "B"))
+    await #expect(throws: S3Error.unavailable(status: 503, code: "B")) {
+      try await test.blocking { try $0.put([1], as: "x") }
+    }
+    #expect(test.store.received.count == 6)
+  }
+
+  @Test("a fetch whose connection breaks goes on where it broke")
+  func continuation() async throws {
+    let test = try TestStore()
+    let folder = try TemporaryFolder()
+    let (store, content) = (test.store, content)
+    let info = try await test.blocking { client in
+      try client.put(content, as: "x")
+      store.fail(.cuts(afterBytes: 1000), .refuses(503, code: "SlowDown"), .cuts(afterBytes: 0))
+      return try client.get(
+        "x", into: folder.path + "/x", sha256: Hexadecimal.text(SHA256.digest(of: content)))
+    }
+    #expect(info.bytes == Int64(content.count))
+    #expect(folder.contents("x") == content)
+    #expect(store.received.map(\.range) == [nil, nil, "bytes=1000-", "bytes=1000-", "bytes=1000-"])
+  }
+
+  @Test("a fetch doesn't join two versions of an object")
+  func changedMeanwhile() async throws {
+    let test = try TestStore()
+    let folder = try TemporaryFolder()
+    let (store, content) = (test.store, content)
+    await #expect(throws: S3Error.changed) {
+      try await test.blocking { client in
+        try client.put(content, as: "x")
+        store.fail(.cuts(afterBytes: 1000), .replaces(content.reversed()))
+        return try client.get("x", into: folder.path + "/x")
+      }
+    }
+    #expect(folder.contents("x") == nil)
+  }
+
+  @Test("a range whose connection breaks is fetched again")
+  func brokenRange() async throws {
+    let test = try TestStore()
+    let (store, content) = (test.store, content)
+    let got = try await test.blocking { client in
+      try client.put(content, as: "x")
+      store.fail(.cuts(afterBytes: 100), .cuts(afterBytes: 0))
+      return try client.get("x", 10..<70_000)
+    }
+    #expect(got == Array(content[10..<70_000]))
+  }
+
+  @Test("damaged content is noticed, and leaves no file")
+  func damage() async throws {
+    let test = try TestStore()
+    let folder = try TemporaryFolder()
+    let (store, content) = (test.store, content)
+    await #expect(throws: S3Error.damaged) {
+      try await test.blocking { client in
+        try client.put(content, as: "x")
+        store.fail(.damages)
+        return try client.get("x", into: folder.path + "/x", sha256: Hexadecimal.text(SHA256.digest(of: content)))
+      }
+    }
+    #expect(folder.contents("x") == nil)
+  }
+
+  @Test("content that isn't what its SHA-256 says isn't stored")
+  func wrongDigest() async throws {
+    let test = try TestStore { $0.attempts = 2 }
+    let folder = try TemporaryFolder()
+    let path = try folder.file("in", content)
+    await #expect(throws: S3Error.damaged) {
+      try await test.blocking { try $0.put(file: path, sha256: SigV4.emptyPayload, as: "x") }
+    }
+    #expect(test.store.objects(in: "sounds").isEmpty)
+  }
+
+  @Test("a store that never answers ends at the deadline")
+  func deadline() async throws {
+    let test = try TestStore {
+      $0.requestSeconds = 0.05
+      $0.attempts = 2
+    }
+    test.store.fail(.hangs, .hangs, .hangs, .hangs)
+    await #expect(throws: S3Error.timedOut) { try await test.blocking { try $0.check() } }
+    #expect(test.store.received.count == 2)
+    await #expect(throws: S3Error.timedOut) { try await test.blocking { try $0.beginMultipart("x") } }
+    #expect(test.store.received.count == 3)
+  }
+
+  @Test("a store that can't be reached is tried again, also for what mustn't be done twice")
+  func unreachable() async throws {
+    let test = try TestStore { $0.attempts = 2 }
+    await test.store.stop()
+    await #expect { try await test.blocking { try $0.beginMultipart("x") } } throws: { error in
+      if case .unreachable = error as? S3Error { true } else { false }
+    }
+  }
+
+  @Test(
+    "an answer that breaks the protocol is refused",
+    arguments: [
+      ("", "ListBucketResult"), ("<Other/>", "ListBucketResult"),
+      ("<ListBucketResult><Contents><Key>x</Key></Contents></ListBucketResult>", "Contents"),
+      ("<ListBucketResult><Contents><Key>x</Key><Size>-1</Size></Contents></ListBucketResult>", "Contents"),
+      ("<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>", "NextContinuationToken"),
+      (
+        "<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>same</NextContinuationToken>"
+          + "</ListBucketResult>", "NextContinuationToken"
+      ),
+    ])
+  func protocolErrors(answer: String, what: String) async throws {
+    let test = try TestStore()
+    test.store.fail(.answers(Array(answer.utf8)))
+    await #expect(throws: S3Error.malformedAnswer(what: what)) {
+      try await test.blocking { try $0.list(token: "same") }
+    }
+  }
+
+  @Test("a store that ignores a range is refused, and one that sends without end is cut off")
+  func ignoredRange() async throws {
+    let test = try TestStore()
+    test.store.fail(.answers([1, 2, 3]), .answers([UInt8](repeating: 0, count: 100_000)))
+    await #expect(throws: S3Error.malformedAnswer(what: "Content-Range")) {
+      try await test.blocking { try $0.get("x", 0..<3) }
+    }
+    await #expect(throws: S3Error.malformedAnswer(what: "length")) {
+      try await test.blocking { try $0.get("x", 0..<3) }
+    }
+    #expect(test.store.received.count == 2)
+  }
+
+  @Test("a fetch starts over if the store ignores the range that continues it")
+  func startingOver() async throws {
+    let test = try TestStore()
+    let folder = try TemporaryFolder()
+    let (store, content) = (test.store, content)
+    let info = try await test.blocking { client in
+      try client.put(content, as: "x")
+      store.fail(.cuts(afterBytes: 100_000), .answers([1, 2, 3]))
+      return try client.get("x", into: folder.path + "/x", sha256: Hexadecimal.text(SHA256.digest(of: [1, 2, 3])))
+    }
+    #expect(info.bytes == 3)
+    #expect(folder.contents("x") == [1, 2, 3])
+  }
+
+  @Test("a full bucket is told apart from a key that may not write")
+  func quota() async throws {
+    let test = try TestStore()
+    test.store.setQuota(bytes: 10)
+    await #expect(throws: S3Error.quotaExceeded) {
+      try await test.blocking { try $0.put([UInt8](repeating: 0, count: 11), as: "x") }
+    }
+    test.store.fail(.refuses(403, code: "AccessDenied"))
+    await #expect(throws: S3Error.accessDenied) { try await test.blocking { try $0.put([1], as: "x") } }
+  }
+
+  @Test("a big file isn't sent if the store refuses it")
+  func refusedBeforeSending() async throws {
+    let test = try TestStore()
+    let folder = try TemporaryFolder()
+    let path = try folder.file("in", TestStore.bytes(4 << 20))
+    test.store.setKeys([])
+    await #expect(throws: S3Error.badCredentials(code: "InvalidAccessKeyId")) {
+      try await test.blocking { try $0.put(file: path, as: "x") }
+    }
+  }
+
+  @Test("a file that is shorter than the part to send is an error of the file")
+  func shortFile() async throws {
+    let test = try TestStore { $0.attempts = 1 }
+    let folder = try TemporaryFolder()
+    let path = try folder.file("in", [1, 2, 3])
+    await #expect(throws: S3Error.file(operation: "read", path: path, errno: EIO)) {
+      try await test.blocking { try $0.put(file: path, 0..<10, as: "x") }
+    }
+    await #expect(throws: S3Error.file(operation: "read", path: path, errno: EIO)) {
+      try await test.blocking { try $0.put(file: path, 0..<10, sha256: SigV4.emptyPayload, as: "x") }
+    }
+    #expect(test.store.objects(in: "sounds").isEmpty)
+  }
+}

@@ -1,0 +1,60 @@
+import Dispatch
+import ObjectStore
+import Randomness
+import Storage
+
+@testable import S3Storage
+
+/// A store with the bucket `sounds` and a client for it.
+struct TestStore {
+  static let key = ObjectStore.Key("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCY")
+  let store: ObjectStore
+  let client: S3Client
+
+  /// `options` are further ones of the address, and `settings` changes the client's. By default, pauses are short.
+  init(
+    prefix: String = "", options: String = "", credentials: CredentialSource? = nil,
+    _ change: (inout S3Settings) -> Void = { _ in }
+  ) throws {
+    store = try ObjectStore(buckets: ["sounds"], keys: [Self.key])
+    client = try Self.client(of: store, prefix: prefix, options: options, credentials: credentials, change)
+  }
+
+  static func client(
+    of store: ObjectStore, bucket: String = "sounds", prefix: String = "", options: String = "",
+    credentials: CredentialSource? = nil, _ change: (inout S3Settings) -> Void = { _ in }
+  ) throws -> S3Client {
+    var settings = S3Settings()
+    settings.pauseSeconds = 0.001
+    change(&settings)
+    return S3Client(
+      try S3Bucket("s3://\(bucket)\(prefix)?endpoint=\(store.endpoint)\(options)"),
+      credentials: try credentials ?? source(), settings: settings)
+  }
+
+  static func source(_ secret: String = "wJalrXUtnFEMI/K7MDENG+bPxRfiCY") throws -> CredentialSource {
+    try CredentialSource(environment: ["AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": secret])
+  }
+
+  /// Calls `body` on a thread of its own, because the client blocks.
+  func blocking<Value: Sendable>(_ body: @escaping @Sendable (S3Client) throws -> Value) async throws -> Value {
+    try await blocking(client, body)
+  }
+
+  func blocking<Value: Sendable>(
+    _ client: S3Client, _ body: @escaping @Sendable (S3Client) throws -> Value
+  ) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+      DispatchQueue(label: "s3 test").async { continuation.resume(with: Result { try body(client) }) }
+    }
+  }
+
+  /// Random bytes, which repeat after a prime number of them: parts of several MiB in the wrong place are noticed.
+  static func bytes(_ count: Int) -> [UInt8] {
+    var generator = TestRandom(for: count)
+    let block = (0..<min(count, 65_521)).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+    var bytes: [UInt8] = []
+    while bytes.count < count { bytes += block.prefix(count - bytes.count) }
+    return bytes
+  }
+}
