@@ -23,10 +23,12 @@ extension S3Client {
   /// The least length of a part but the last, in bytes.
   package static let leastPartBytes: Int64 = 5 << 20
 
-  /// Begins a multipart upload. Isn't repeated if the store may have begun one: nothing would abort it.
-  package func beginMultipart(_ key: String) throws(S3Error) -> S3Multipart {
+  /// Begins a multipart upload. Isn't repeated if the store may have begun one: nothing would abort it. `sha256` is
+  /// that of the whole object, if it is known already; it is kept with the object.
+  package func beginMultipart(_ key: String, sha256: String? = nil) throws(S3Error) -> S3Multipart {
     let request = S3Request(
-      method: .post, key: key, query: [(name: "uploads", value: "")], fields: creationFields, content: .empty)
+      method: .post, key: key, query: [(name: "uploads", value: "")], fields: creationFields(sha256: sha256),
+      content: .empty)
     let response = try send(request, retry: .ifNothingHappened)
     guard let id = XMLElement(parsing: response.body)?["UploadId"]?.text, !id.isEmpty else {
       throw .malformedAnswer(what: "UploadId")

@@ -6,6 +6,25 @@ package struct S3ObjectInfo: Sendable, Equatable {
   package let bytes: Int64
   /// The version: changes with the content.
   package let entityTag: String
+  /// The SHA-256 that the client gave when it created the object, as 64 lower-case hexadecimal digits; nil if it gave
+  /// none.
+  package let sha256: String?
+
+  /// Creates what a test expects of an object.
+  init(bytes: Int64, entityTag: String, sha256: String? = nil) {
+    (self.bytes, self.entityTag, self.sha256) = (bytes, entityTag, sha256)
+  }
+
+  /// Reads an answer about an object of `bytes` bytes.
+  init(bytes: Int64, _ fields: [String: String]) {
+    let sha256 = fields[Self.digestField].flatMap { text in
+      text.utf8.count == 64 && text.allSatisfy { $0.isHexDigit && !$0.isUppercase } ? text : nil
+    }
+    self.init(bytes: bytes, entityTag: fields["etag"] ?? "", sha256: sha256)
+  }
+
+  /// The store keeps this field with the object, and sends it with the object's head.
+  static let digestField = "x-amz-meta-sha256"
 }
 
 extension S3Client {
@@ -25,12 +44,14 @@ extension S3Client {
   }
 
   private func put(_ content: S3Content, as key: String) throws(S3Error) {
-    _ = try send(S3Request(method: .put, key: key, fields: creationFields, content: content))
+    let fields = creationFields(sha256: content.sha256)
+    _ = try send(S3Request(method: .put, key: key, fields: fields, content: content))
   }
 
-  /// Fields of requests that create an object.
-  var creationFields: [(name: String, value: String)] {
-    bucket.encryption.map { [(name: "x-amz-server-side-encryption", value: $0)] } ?? []
+  /// Returns the fields of a request that creates an object with this SHA-256.
+  func creationFields(sha256: String?) -> [(name: String, value: String)] {
+    let encryption = bucket.encryption.map { [(name: "x-amz-server-side-encryption", value: $0)] } ?? []
+    return encryption + (sha256.map { [(name: S3ObjectInfo.digestField, value: $0)] } ?? [])
   }
 
   static func content(of path: String, _ range: Range<Int64>?, sha256: String?) throws(S3Error) -> S3Content {
@@ -84,7 +105,7 @@ extension S3Client {
         return request
       }
       if let sha256, sha256 != download.sha256 { throw .damaged }
-      return S3ObjectInfo(bytes: download.count, entityTag: response.fields["etag"] ?? "")
+      return S3ObjectInfo(bytes: download.count, response.fields)
     } catch {
       TransferFile.remove(path)
       throw error
@@ -101,7 +122,7 @@ extension S3Client {
     guard let length = response.fields["content-length"].flatMap({ Int64($0) }), length >= 0 else {
       throw .malformedAnswer(what: "Content-Length")
     }
-    return S3ObjectInfo(bytes: length, entityTag: response.fields["etag"] ?? "")
+    return S3ObjectInfo(bytes: length, response.fields)
   }
 
   /// Deletes an object. A missing one isn't an error.

@@ -18,12 +18,17 @@ package enum StorageError: Error, Equatable, Sendable {
   /// them. Nothing was changed, and the same call may succeed later.
   case busy
 
-  /// The database server can't be reached or ended the connection. Nothing was changed. `detail` has no secrets.
+  /// The database server can't be reached or ended the connection, and nothing was changed; or a store of objects can't
+  /// be reached or doesn't answer. `detail` has no secrets.
   case unreachable(detail: String)
 
   /// The connection was lost while a transaction was being committed, and the server couldn't be asked afterward
   /// whether it was.
   case outcomeUnknown
+
+  /// A store of objects refused a request, and will refuse it again, or its answer breaks the protocol. `detail` has no
+  /// secrets.
+  case objectStore(detail: String)
 
   /// The catalog was written by a newer version of the program than this one.
   case newerSchema(path: String)
@@ -100,7 +105,7 @@ package enum StorageError: Error, Equatable, Sendable {
   ///
   /// A write that exceeds a quota reports EDQUOT, and one that exceeds the file size limit of the file system or
   /// RLIMIT_FSIZE reports EFBIG; to a client, all of these mean that the disk is full.
-  init(errno code: Int32, _ operation: String, _ path: String) {
+  package init(errno code: Int32, _ operation: String, _ path: String) {
     self = [ENOSPC, EDQUOT, EFBIG].contains(code) ? .diskFull : .io(operation: operation, path: path, errno: code)
   }
 }

@@ -50,7 +50,7 @@ extension ObjectStore {
       guard let key = request.key else { return try Self.list(request, state) }
       switch (request.method, request.item("uploadId")) {
       case ("PUT", nil):
-        let object = StoredObject(bytes: request.body)
+        let object = StoredObject(bytes: request.body, sha256: request.fields[Self.digestField])
         try Self.checkQuota(object.bytes.count, request.bucket, state)
         state.objects[request.bucket]?[key] = object
         return HTTPResponse(.ok, fields: ["ETag": object.entityTag])
@@ -68,7 +68,8 @@ extension ObjectStore {
         guard request.item("uploads") != nil else { throw StoreFailure(501, "NotImplemented") }
         let id = "upload/\(state.nextUpload)+"
         state.nextUpload += 1
-        state.uploads[id] = PartialObject(bucket: request.bucket, key: key)
+        state.uploads[id] = PartialObject(
+          bucket: request.bucket, key: key, sha256: request.fields[Self.digestField])
         return HTTPResponse(
           .ok,
           body: .bytes(
@@ -79,6 +80,9 @@ extension ObjectStore {
     }
   }
 
+  /// A field that is kept with an object.
+  private static let digestField = "x-amz-meta-sha256"
+
   private static func checkQuota(_ bytes: Int, _ bucket: String, _ state: State) throws {
     let used = state.objects[bucket]?.values.reduce(0) { $0 + $1.bytes.count } ?? 0
     guard used + bytes <= state.quotaBytes else { throw StoreFailure(403, "QuotaExceeded") }
@@ -86,18 +90,18 @@ extension ObjectStore {
 
   private static func get(_ object: StoredObject, _ request: StoreRequest) throws -> HTTPResponse {
     if let tag = request.fields["If-Match"], tag != object.entityTag { throw StoreFailure(412, "PreconditionFailed") }
-    let tag = object.entityTag
+    var fields: HTTPFields = ["ETag": object.entityTag]
+    if let sha256 = object.sha256 { fields.append(digestField, sha256) }
     guard let text = request.fields["Range"] else {
-      return HTTPResponse(.ok, fields: ["ETag": tag], body: .bytes(object.bytes))
+      return HTTPResponse(.ok, fields: fields, body: .bytes(object.bytes))
     }
     let bounds = text.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
     guard bounds.count == 2, let first = bounds[0], first < object.bytes.count else {
       throw StoreFailure(416, "InvalidRange")
     }
     let last = min(bounds[1] ?? .max, object.bytes.count - 1)
-    return HTTPResponse(
-      .partialContent, fields: ["ETag": tag, "Content-Range": "bytes \(first)-\(last)/\(object.bytes.count)"],
-      body: .bytes(Array(object.bytes[first...last])))
+    fields.append("Content-Range", "bytes \(first)-\(last)/\(object.bytes.count)")
+    return HTTPResponse(.partialContent, fields: fields, body: .bytes(Array(object.bytes[first...last])))
   }
 
   private static func putPart(_ request: StoreRequest, _ id: String, _ state: inout State) throws -> HTTPResponse {
@@ -144,7 +148,7 @@ extension ObjectStore {
     guard !named.isEmpty else { throw StoreFailure(400, "MalformedXML") }
     try checkQuota(bytes.count, upload.bucket, state)
     state.uploads[id] = nil
-    let object = StoredObject(bytes: bytes)
+    let object = StoredObject(bytes: bytes, sha256: upload.sha256)
     state.objects[upload.bucket]?[upload.key] = object
     return HTTPResponse(
       .ok,

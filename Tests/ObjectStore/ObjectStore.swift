@@ -193,6 +193,8 @@ package final class ObjectStore: Sendable {
 /// An object and its version.
 struct StoredObject: Sendable {
   let bytes: [UInt8]
+  /// What the client said about the content.
+  var sha256: String?
   let modified = Timestamp.now
 
   /// The version: made of the content.
@@ -202,6 +204,7 @@ struct StoredObject: Sendable {
 /// A multipart upload in progress.
 struct PartialObject: Sendable {
   let bucket, key: String
+  let sha256: String?
   var parts: [Int: StoredObject] = [:]
 }
 

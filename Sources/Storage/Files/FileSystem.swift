@@ -3,7 +3,7 @@ import Glibc
 /// The few path operations that the media store needs. Each one blocks.
 package enum FileSystem {
   /// Creates a folder and its missing parents, accessible only to this user. New folders survive a power failure.
-  static func makeFolders(_ path: String) throws(StorageError) {
+  package static func makeFolders(_ path: String) throws(StorageError) {
     let names = path.split(separator: "/", omittingEmptySubsequences: true).dropLast().joined(separator: "/")
     let parent = path.hasPrefix("/") ? "/" + names : names
     var isNew: Bool
@@ -38,7 +38,7 @@ package enum FileSystem {
   }
 
   /// Returns the length of a file in bytes.
-  static func length(of path: String) throws(StorageError) -> Int64 {
+  package static func length(of path: String) throws(StorageError) -> Int64 {
     var info = stat()
     guard unsafe stat(path, &info) == 0 else { throw StorageError(errno: errno, "stat", path) }
     return Int64(info.st_size)
@@ -51,7 +51,7 @@ package enum FileSystem {
   }
 
   /// Renames a file or folder atomically.
-  static func rename(_ old: String, to new: String) throws(StorageError) {
+  package static func rename(_ old: String, to new: String) throws(StorageError) {
     guard unsafe Glibc.rename(old, new) == 0 else { throw StorageError(errno: errno, "rename", old) }
     FileOperationLog.note(.rename(old, to: new))
   }
@@ -68,7 +68,7 @@ package enum FileSystem {
   }
 
   /// Returns the names in a folder, except "." and "..", in no particular order.
-  static func names(in path: String) throws(StorageError) -> [String] {
+  package static func names(in path: String) throws(StorageError) -> [String] {
     guard let stream = unsafe opendir(path) else { throw StorageError(errno: errno, "opendir", path) }
     defer { unsafe closedir(stream) }
     var names: [String] = []
@@ -83,7 +83,7 @@ package enum FileSystem {
 
   /// Removes a file, or a folder with its contents. A missing file isn't an error. Symbolic links are removed, not
   /// followed.
-  static func remove(_ path: String) throws(StorageError) {
+  package static func remove(_ path: String) throws(StorageError) {
     if unsafe unlink(path) == 0 || errno == ENOENT { return }
     guard errno == EISDIR else { throw StorageError(errno: errno, "unlink", path) }
     do {

@@ -121,7 +121,7 @@ extension MediaStore {
   }
 
   /// Whether `name` is allowed for a file in a recording's folder: not hidden, and not a path.
-  static func isFileName(_ name: String) -> Bool {
+  package static func isFileName(_ name: String) -> Bool {
     !name.isEmpty && !name.hasPrefix(".") && !name.contains("/") && !name.utf8.contains(0)
   }
 }

@@ -1,0 +1,371 @@
+// Objects on a local disk, in a folder of one process:
+//
+//   CACHE/lock                   held (flock) by the process
+//   CACHE/objects/<id>.<name>    the bytes of recordings/<id>/<name>: a sparse file as long as the object
+//   CACHE/indexes/<id>.<name>    which blocks of it are there; see BlockIndex
+//   CACHE/incoming/              files that are about to become objects; emptied at startup
+//
+// The least recently used objects go first, once all together are larger than the limit. What is held stays. An index
+// is touched when its object is used, at most once a minute, so that a restart keeps the order.
+
+import Dispatch
+import Glibc
+import Storage
+import Synchronization
+
+/// A cache of a bucket's objects, in blocks. Thread-safe.
+///
+/// Each block is fetched once, however many threads want it, and each object's files belong to one thread while they
+/// are created or removed. Every member except `fileAtHand` blocks, on the disk and maybe on the store.
+package final class BlockCache: Sendable {
+  private struct Entry {
+    var cost: Int64
+    var lastUse: UInt64
+    var holds = 0
+    var touchedAt = Timestamp(milliseconds: 0)
+    /// Nil until this process has read the index.
+    var object: CachedObject?
+  }
+
+  private struct Table {
+    var entries: [ObjectKey: Entry] = [:]
+    /// Objects whose files are being created or removed.
+    var busy: [ObjectKey: Errand] = [:]
+    var cost: Int64 = 0
+    var uses: UInt64 = 0
+  }
+
+  /// Keeps an object's files in the cache.
+  private final class Hold: Sendable {
+    let cache: BlockCache
+    let object: CachedObject
+
+    init(_ object: CachedObject, in cache: BlockCache) { (self.object, self.cache) = (object, cache) }
+
+    deinit { cache.release(object) }
+  }
+
+  /// Maximum size of all objects together, in bytes; held ones may exceed it.
+  package let limitBytes: Int64
+  private let directory: String
+  private let client: S3Client
+  private let lock: BlockFile
+  private let table = Mutex(Table())
+  private let evictions = DispatchQueue(label: "cache evictions")
+  private let now: @Sendable () -> Timestamp
+
+  /// Opens the cache in `directory`, which is created if it is missing; keeps what earlier processes left there. Throws
+  /// `.inUse` if another process has it for longer than `patience`: if a service is killed while starting a child, the
+  /// child has the lock until it has executed the other program. Looks at each file, but reads none. `now` is a clock
+  /// for tests.
+  package init(
+    directory: String, limitBytes: Int64, client: S3Client, patience: Duration = .seconds(2),
+    now: @escaping @Sendable () -> Timestamp = { .now }
+  ) throws(StorageError) {
+    (self.directory, self.limitBytes, self.client, self.now) = (directory, limitBytes, client, now)
+    for folder in ["objects", "indexes", "incoming"] { try FileSystem.makeFolders("\(directory)/\(folder)") }
+    lock = try BlockFile(path: directory + "/lock", flags: O_RDWR | O_CREAT)
+    let deadline = ContinuousClock.now + patience
+    while !lock.lock() {
+      guard ContinuousClock.now < deadline else { throw .inUse(path: directory) }
+      usleep(10_000)
+    }
+    try scan()
+    evict()
+  }
+
+  /// Size of what is cached, in bytes of the disk.
+  package var cost: Int64 { table.withLock { $0.cost } }
+
+  /// Returns the path of a new file on the cache's disk.
+  func incomingPath() -> String { "\(directory)/incoming/\(AttemptToken.newNonce())" }
+
+  /// Waits until what was released is evicted if it had to be. For tests.
+  func settle() { evictions.sync {} }
+
+  // MARK: Reading
+
+  /// Returns the length of an object; nil if there is none. Asks the store unless the cache has a part of it.
+  package func length(of key: ObjectKey) throws(StorageError) -> Int64? { try acquire(key)?.object.version.bytes }
+
+  /// Returns bytes of an object, fewer if it ends before; nil if there is none. Fetches only the blocks that they are
+  /// in, as far as the cache lacks them.
+  package func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? {
+    guard let hold = try acquire(key) else { return nil }
+    defer { withExtendedLifetime(hold) {} }
+    let object = hold.object
+    let range = range.clamped(to: 0..<object.version.bytes)
+    guard !range.isEmpty else { return [] }
+    defer { account(for: object) }
+    try object.fill(object.version.blocks(of: range), from: client)
+    return try object.read(range)
+  }
+
+  /// Returns a file with the whole object, which stays as long as the result exists; nil if there is no object. Fetches
+  /// what the cache lacks, and compares the whole with the SHA-256 that is stored with it.
+  package func file(_ key: ObjectKey) throws(StorageError) -> LocalFile? {
+    guard let hold = try acquire(key) else { return nil }
+    let object = hold.object
+    defer { account(for: object) }
+    // Twice, because the damage may have been on this machine's disk.
+    for _ in 0..<2 {
+      try object.fill(0..<object.version.blockCount, from: client)
+      if try object.check() { return LocalFile(path: object.path, holding: hold) }
+    }
+    throw StorageError(S3Error.damaged)
+  }
+
+  /// Returns the same if this process has had the whole object before and still has it. Doesn't block.
+  package func fileAtHand(_ key: ObjectKey) -> LocalFile? {
+    let object = table.withLock { table -> CachedObject? in
+      guard table.busy[key] == nil, let object = table.entries[key]?.object else { return nil }
+      Self.use(key, &table)
+      return object
+    }
+    guard let object else { return nil }
+    let hold = Hold(object, in: self)
+    return object.isWhole ? LocalFile(path: object.path, holding: hold) : nil
+  }
+
+  /// The path of an object's file, whether or not it exists.
+  package func path(of key: ObjectKey) -> String { "\(directory)/objects/\(Self.name(of: key))" }
+
+  // MARK: Changing
+
+  /// Makes a file on the cache's disk the cache's copy of an object. `digests` are those of its blocks. Afterward the
+  /// file is gone; if it couldn't be moved, the object isn't cached.
+  func insert(_ source: String, as key: ObjectKey, _ version: CachedVersion, digests: [UInt8]) {
+    defer { evict() }
+    let errand = occupy(key)
+    defer {
+      table.withLock { $0.busy[key] = nil }
+      errand.finish(.done)
+    }
+    // Whoever holds it would be left with a file that is no longer counted.
+    if table.withLock({ $0.entries[key]?.object })?.isWhole == true {
+      try? FileSystem.remove(source)
+      return
+    }
+    drop(key)
+    do throws(StorageError) {
+      try FileSystem.rename(source, to: path(of: key))
+      let index = try BlockIndex(creating: indexPath(of: key), version)
+      try index.write(digests, from: 0)
+      try index.seal()
+    } catch {
+      for path in [source, path(of: key), indexPath(of: key)] { try? FileSystem.remove(path) }
+      return
+    }
+    let object = CachedObject(whole: key, path: path(of: key), indexPath: indexPath(of: key), version)
+    table.withLock { table in
+      table.uses += 1
+      table.entries[key] = Entry(cost: object.cost, lastUse: table.uses, touchedAt: now(), object: object)
+      table.cost += object.cost
+    }
+  }
+
+  /// Removes an object from the cache, even if it is held.
+  package func remove(_ key: ObjectKey) {
+    let errand = occupy(key)
+    drop(key)
+    table.withLock { $0.busy[key] = nil }
+    errand.finish(.done)
+  }
+
+  // MARK: Entries
+
+  private enum Access: Sendable {
+    case found(CachedObject)
+    case wait(Errand)
+    case open(Errand)
+  }
+
+  /// Returns an object, held; nil if there is none.
+  private func acquire(_ key: ObjectKey) throws(StorageError) -> Hold? {
+    precondition(MediaStore.isFileName(key.name), "the name of a file in one folder")
+    while true {
+      let access = table.withLock { table -> Access in
+        if let errand = table.busy[key] { return .wait(errand) }
+        if let object = table.entries[key]?.object {
+          Self.use(key, &table)
+          return .found(object)
+        }
+        let errand = Errand()
+        table.busy[key] = errand
+        return .open(errand)
+      }
+      switch access {
+      case .found(let object):
+        touch(key)
+        return Hold(object, in: self)
+      case .wait(let errand): if try !errand.wait() { return nil }
+      case .open(let errand): return try open(key, errand)
+      }
+    }
+  }
+
+  /// Reads the index that an earlier process left, or begins one.
+  private func open(_ key: ObjectKey, _ errand: Errand) throws(StorageError) -> Hold? {
+    let outcome = Result { () throws(StorageError) -> CachedObject? in
+      if let object = try left(key) { return object }
+      return try begun(key)
+    }
+    let object = try? outcome.get()
+    table.withLock { table in
+      table.busy[key] = nil
+      table.cost -= table.entries.removeValue(forKey: key)?.cost ?? 0
+      guard let object else { return }
+      table.entries[key] = Entry(cost: object.cost, lastUse: 0, object: object)
+      table.cost += object.cost
+      Self.use(key, &table)
+    }
+    switch outcome {
+    case .success(let object): errand.finish(object == nil ? .absent : .done)
+    case .failure(let error): errand.finish(.failed(error))
+    }
+    guard let object = try outcome.get() else { return nil }
+    touch(key)
+    return Hold(object, in: self)
+  }
+
+  private func left(_ key: ObjectKey) throws(StorageError) -> CachedObject? {
+    if let index = try BlockIndex(opening: indexPath(of: key)) {
+      let length = try? FileSystem.length(of: path(of: key))
+      if length == index.version.bytes { return try CachedObject(key, path: path(of: key), index: index) }
+    }
+    for path in [path(of: key), indexPath(of: key)] { try FileSystem.remove(path) }
+    return nil
+  }
+
+  private func begun(_ key: ObjectKey) throws(StorageError) -> CachedObject? {
+    let info = try StorageError.translating { () throws(S3Error) in try client.head(key.description) }
+    guard let info else { return nil }
+    let version = CachedVersion(bytes: info.bytes, entityTag: info.entityTag, sha256: info.sha256)
+    try BlockFile(path: path(of: key), flags: O_RDWR | O_CREAT | O_TRUNC).resize(to: version.bytes)
+    return try CachedObject(key, path: path(of: key), index: BlockIndex(creating: indexPath(of: key), version))
+  }
+
+  private static func use(_ key: ObjectKey, _ table: inout Table) {
+    table.uses += 1
+    table.entries[key]?.lastUse = table.uses
+    table.entries[key]?.holds += 1
+  }
+
+  private func release(_ object: CachedObject) {
+    let isFull = table.withLock { table in
+      // It may have been removed meanwhile, and be another one now.
+      if table.entries[object.key]?.object === object { table.entries[object.key]?.holds -= 1 }
+      return table.cost > limitBytes
+    }
+    // This may be an event loop.
+    if isFull { evictions.async { [self] in evict() } }
+  }
+
+  /// Counts what an object has got or lost.
+  private func account(for object: CachedObject) {
+    let cost = object.cost
+    table.withLock { table in
+      guard let entry = table.entries[object.key], entry.object === object else { return }
+      table.cost += cost - entry.cost
+      table.entries[object.key]?.cost = cost
+    }
+    evict()
+  }
+
+  private func touch(_ key: ObjectKey) {
+    let now = now()
+    let isDue = table.withLock { table in
+      guard let entry = table.entries[key], now.milliseconds - entry.touchedAt.milliseconds > 60_000 else {
+        return false
+      }
+      table.entries[key]?.touchedAt = now
+      return true
+    }
+    if isDue { _ = unsafe utimensat(AT_FDCWD, indexPath(of: key), nil, 0) }
+  }
+
+  // MARK: Removing
+
+  /// Waits until nobody creates or removes the object's files, and reserves that for this thread.
+  private func occupy(_ key: ObjectKey) -> Errand {
+    let own = Errand()
+    while true {
+      let other = table.withLock { table in
+        let other = table.busy[key]
+        if other == nil { table.busy[key] = own }
+        return other
+      }
+      guard let other else { return own }
+      _ = try? other.wait()
+    }
+  }
+
+  /// Removes an object that this thread occupies.
+  private func drop(_ key: ObjectKey) {
+    table.withLock { $0.cost -= $0.entries.removeValue(forKey: key)?.cost ?? 0 }
+    // Without its index, the file is no object, whatever a crash leaves.
+    for path in [indexPath(of: key), path(of: key)] { try? FileSystem.remove(path) }
+  }
+
+  /// Removes the least recently used objects that aren't held until the rest is within the limit.
+  private func evict() {
+    while true {
+      let errand = Errand()
+      let victim = table.withLock { table -> ObjectKey? in
+        guard table.cost > limitBytes else { return nil }
+        let free = table.entries.filter { $0.value.holds == 0 && table.busy[$0.key] == nil }
+        guard let key = free.min(by: { $0.value.lastUse < $1.value.lastUse })?.key else { return nil }
+        table.busy[key] = errand
+        return key
+      }
+      guard let victim else {
+        errand.finish(.done)
+        return
+      }
+      drop(victim)
+      table.withLock { $0.busy[victim] = nil }
+      errand.finish(.done)
+    }
+  }
+
+  // MARK: Files
+
+  private static func name(of key: ObjectKey) -> String { "\(key.recording).\(key.name)" }
+
+  private func indexPath(of key: ObjectKey) -> String { "\(directory)/indexes/\(Self.name(of: key))" }
+
+  private static func key(of name: String) -> ObjectKey? {
+    guard let id = RecordingID(String(name.prefix(36))), name.dropFirst(36).first == ".",
+      MediaStore.isFileName(String(name.dropFirst(37)))
+    else { return nil }
+    return ObjectKey(id, String(name.dropFirst(37)))
+  }
+
+  /// Lists what earlier processes left, and removes what is no object.
+  private func scan() throws(StorageError) {
+    for name in try FileSystem.names(in: directory + "/incoming") {
+      try FileSystem.remove("\(directory)/incoming/\(name)")
+    }
+    let objects = Set(try FileSystem.names(in: directory + "/objects"))
+    let indexes = Set(try FileSystem.names(in: directory + "/indexes"))
+    for name in objects.subtracting(indexes) { try FileSystem.remove("\(directory)/objects/\(name)") }
+    for name in indexes.subtracting(objects) { try FileSystem.remove("\(directory)/indexes/\(name)") }
+    var found: [(key: ObjectKey, cost: Int64, used: Int64)] = []
+    for name in objects.intersection(indexes) {
+      var (object, index) = (stat(), stat())
+      guard let key = Self.key(of: name), unsafe stat("\(directory)/objects/\(name)", &object) == 0,
+        unsafe stat("\(directory)/indexes/\(name)", &index) == 0
+      else { continue }
+      let used = Int64(index.st_mtim.tv_sec) * 1_000_000_000 + Int64(index.st_mtim.tv_nsec)
+      found.append((key, Int64(object.st_blocks + index.st_blocks) * 512, used))
+    }
+    let sorted = found.sorted { $0.used < $1.used }
+    table.withLock { table in
+      for (key, cost, _) in sorted {
+        table.uses += 1
+        table.entries[key] = Entry(cost: cost, lastUse: table.uses)
+        table.cost += cost
+      }
+    }
+  }
+}

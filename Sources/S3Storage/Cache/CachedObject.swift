@@ -1,0 +1,218 @@
+import Glibc
+import Storage
+import Synchronization
+
+/// What the cache has of one object, and how it gets the rest. Thread-safe; every call that throws blocks.
+final class CachedObject: Sendable {
+  private enum BlockState: Sendable {
+    case absent
+    /// An earlier process has recorded a digest of it.
+    case claimed
+    /// A thread fetches or verifies it.
+    case underWay
+    case present
+  }
+
+  private enum Step: Sendable {
+    case nothing
+    case wait(Errand)
+    case verify(Range<Int>, Errand)
+    case fetch(Range<Int>, Errand)
+  }
+
+  private struct Blocks: Sendable {
+    var states: [BlockState]
+    /// By block, for those under way.
+    var errands: [Int: Errand] = [:]
+    var isWhole = false
+    var check: Errand?
+  }
+
+  /// Maximum number of blocks in one request: 8 MiB, so that the request itself takes little of the time.
+  private static let runLimit = 128
+
+  let key: ObjectKey
+  let version: CachedVersion
+  let path: String
+  private let indexPath: String
+  private let blocks: Mutex<Blocks>
+  private let blockBytes: Atomic<Int64>
+
+  /// Describes the files that an index belongs to.
+  init(_ key: ObjectKey, path: String, index: BlockIndex) throws(StorageError) {
+    (self.key, self.path, indexPath, version) = (key, path, index.file.path, index.version)
+    let (table, count) = (try index.table(), index.version.blockCount)
+    let states = (0..<count).map { block in
+      let digest = table[block * BlockIndex.digestBytes..<(block + 1) * BlockIndex.digestBytes]
+      return digest.allSatisfy { $0 == 0 } ? BlockState.absent : .claimed
+    }
+    let version = version
+    let claimed = states.indices.filter { states[$0] == .claimed }
+    blockBytes = Atomic(claimed.reduce(0) { $0 + Int64(version.range(of: $1..<$1 + 1).count) })
+    blocks = Mutex(Blocks(states: states))
+  }
+
+  /// Describes a file that has the whole object, as this process has just found.
+  init(whole key: ObjectKey, path: String, indexPath: String, _ version: CachedVersion) {
+    (self.key, self.path, self.indexPath, self.version) = (key, path, indexPath, version)
+    blockBytes = Atomic(version.bytes)
+    blocks = Mutex(Blocks(states: Array(repeating: .present, count: version.blockCount), isWhole: true))
+  }
+
+  /// About how many bytes of the disk it takes.
+  var cost: Int64 {
+    Self.pages(blockBytes.load(ordering: .relaxed)) + Self.pages(Int64(288 + version.blockCount * 32))
+  }
+
+  private static func pages(_ bytes: Int64) -> Int64 { (bytes + 4095) / 4096 * 4096 }
+
+  /// Whether the file is the whole object.
+  var isWhole: Bool { blocks.withLock { $0.isWhole } }
+
+  /// Returns bytes that `fill` has made sure of.
+  func read(_ range: Range<Int64>) throws(StorageError) -> [UInt8] {
+    let bytes = try BlockFile(path: path, flags: O_RDONLY).read(range.count, at: range.lowerBound)
+    // Something else than this program has changed the file.
+    guard bytes.count == range.count else { throw .io(operation: "pread", path: path, errno: EIO) }
+    return bytes
+  }
+
+  /// Gets the blocks among `wanted` that are missing. Blocks that other threads are getting are waited for.
+  func fill(_ wanted: Range<Int>, from client: S3Client) throws(StorageError) {
+    while true {
+      switch blocks.withLock({ Self.nextStep(in: wanted, &$0) }) {
+      case .nothing: return
+      case .wait(let errand): _ = try errand.wait()
+      case .verify(let run, let errand): try settle(run, errand) { () throws(StorageError) in try verified(run) }
+      case .fetch(let run, let errand):
+        try settle(run, errand) { () throws(StorageError) in
+          try fetch(run, from: client)
+          return Array(repeating: true, count: run.count)
+        }
+      }
+    }
+  }
+
+  private static func nextStep(in wanted: Range<Int>, _ blocks: inout Blocks) -> Step {
+    guard let first = wanted.first(where: { blocks.states[$0] != .present }) else { return .nothing }
+    if let errand = blocks.errands[first] { return .wait(errand) }
+    let state = blocks.states[first]
+    let limit = min(wanted.upperBound, first + runLimit)
+    let run = first..<((first..<limit).first { blocks.states[$0] != state } ?? limit)
+    let errand = Errand()
+    for block in run {
+      blocks.states[block] = .underWay
+      blocks.errands[block] = errand
+    }
+    return state == .claimed ? .verify(run, errand) : .fetch(run, errand)
+  }
+
+  /// Performs an errand, which returns for each block of `run` whether the file has it.
+  private func settle(
+    _ run: Range<Int>, _ errand: Errand, _ work: () throws(StorageError) -> [Bool]
+  ) throws(StorageError) {
+    let outcome = Result(catching: work)
+    let found = (try? outcome.get()) ?? Array(repeating: false, count: run.count)
+    blocks.withLock { blocks in
+      for (block, isPresent) in zip(run, found) {
+        blocks.states[block] = isPresent ? .present : .absent
+        blocks.errands[block] = nil
+      }
+    }
+    if case .failure(let error) = outcome { errand.finish(.failed(error)) } else { errand.finish(.done) }
+    _ = try outcome.get()
+  }
+
+  /// Compares blocks with the digests that an earlier process recorded.
+  private func verified(_ run: Range<Int>) throws(StorageError) -> [Bool] {
+    let range = version.range(of: run)
+    let bytes = try BlockFile(path: path, flags: O_RDONLY).read(range.count, at: range.lowerBound)
+    let expected = try openIndex().digests(of: run)
+    let found = CachedVersion.digests(of: bytes)
+    let results = run.indices.map { block in
+      let place = (block - run.lowerBound) * BlockIndex.digestBytes
+      return found.dropFirst(place).prefix(BlockIndex.digestBytes)
+        .elementsEqual(expected[place..<place + BlockIndex.digestBytes])
+    }
+    for (block, isRight) in zip(run, results) where !isRight { count(-version.range(of: block..<block + 1).count) }
+    return results
+  }
+
+  private func fetch(_ run: Range<Int>, from client: S3Client) throws(StorageError) {
+    let range = version.range(of: run)
+    let tag = version.entityTag.isEmpty ? nil : version.entityTag
+    let bytes = try StorageError.translating { () throws(S3Error) in
+      let bytes = try client.get(key.description, range, entityTag: tag)
+      guard bytes.count == range.count else { throw .malformedAnswer(what: "length") }
+      return bytes
+    }
+    // The digest comes last: until it is there, the block isn't.
+    try BlockFile(path: path, flags: O_WRONLY).write(bytes, at: range.lowerBound)
+    try openIndex().write(CachedVersion.digests(of: bytes), from: run.lowerBound)
+    count(bytes.count)
+  }
+
+  /// Makes sure, once all blocks are present, that together they are the object. If they aren't, forgets them and
+  /// returns false. Reads the file, unless this or an earlier process has done so before.
+  func check() throws(StorageError) -> Bool {
+    while true {
+      let (isWhole, current, own) = blocks.withLock { blocks -> (Bool, Errand?, Errand) in
+        let own = Errand()
+        let current = blocks.check
+        if !blocks.isWhole, current == nil { blocks.check = own }
+        return (blocks.isWhole, current, own)
+      }
+      if isWhole { return true }
+      if let current {
+        if try !current.wait() { return false }
+        continue
+      }
+      let outcome = Result { () throws(StorageError) in try isIntact() }
+      let found = (try? outcome.get()) ?? false
+      blocks.withLock { blocks in
+        (blocks.isWhole, blocks.check) = (found, nil)
+        if case .success(false) = outcome {
+          for block in blocks.states.indices where blocks.states[block] == .present { blocks.states[block] = .absent }
+        }
+      }
+      switch outcome {
+      case .success(true): own.finish(.done)
+      case .success(false): own.finish(.absent)
+      case .failure(let error): own.finish(.failed(error))
+      }
+      return try outcome.get()
+    }
+  }
+
+  private func isIntact() throws(StorageError) -> Bool {
+    let index = try openIndex()
+    if try index.isSealed() { return true }
+    if let expected = version.sha256 {
+      let file = try BlockFile(path: path, flags: O_RDONLY)
+      var digest = SHA256()
+      var offset: Int64 = 0
+      while offset < version.bytes {
+        let bytes = try file.read(Int(min(1 << 20, version.bytes - offset)), at: offset)
+        guard !bytes.isEmpty else { break }
+        digest.update(bytes.span)
+        offset += Int64(bytes.count)
+      }
+      guard digest.hexDigest() == expected else {
+        try index.clear()
+        count(Int(-blockBytes.load(ordering: .relaxed)))
+        return false
+      }
+    }
+    try index.seal()
+    return true
+  }
+
+  private func openIndex() throws(StorageError) -> BlockIndex {
+    guard let index = try BlockIndex(opening: indexPath), index.version == version else {
+      throw .io(operation: "read", path: indexPath, errno: EIO)
+    }
+    return index
+  }
+
+  private func count(_ bytes: Int) { blockBytes.add(Int64(bytes), ordering: .relaxed) }
+}

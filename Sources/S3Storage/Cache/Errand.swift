@@ -1,0 +1,35 @@
+import Dispatch
+import Storage
+import Synchronization
+
+/// Work that one thread does and others wait for. It always ends, because it consists of calls that have deadlines.
+final class Errand: Sendable {
+  enum Outcome: Sendable {
+    case done
+    /// There is no such object.
+    case absent
+    case failed(StorageError)
+  }
+
+  private let group = DispatchGroup()
+  private let outcome = Mutex<Outcome?>(nil)
+
+  init() { group.enter() }
+
+  /// Ends it, once.
+  func finish(_ result: Outcome) {
+    outcome.withLock { $0 = result }
+    group.leave()
+  }
+
+  /// Returns when it has ended: false if there is no such object. Throws its error.
+  func wait() throws(StorageError) -> Bool {
+    group.wait()
+    switch outcome.withLock({ $0 }) {
+    case .done: return true
+    case .absent: return false
+    case .failed(let error): throw error
+    case nil: preconditionFailure("an errand has an outcome before it ends")
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import Glibc
+import Storage
+
+extension StorageError {
+  /// Converts an error of a store.
+  init(_ error: S3Error) {
+    switch error {
+    case .quotaExceeded: self = .diskFull
+    case .file(let operation, let path, let code): self.init(errno: code, operation, path)
+    case _ where error.isTransient: self = .unreachable(detail: "\(error)")
+    default: self = .objectStore(detail: "\(error)")
+    }
+  }
+
+  /// Calls `body` and converts its error.
+  static func translating<Value>(_ body: () throws(S3Error) -> Value) throws(StorageError) -> Value {
+    do throws(S3Error) { return try body() } catch { throw StorageError(error) }
+  }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import ObjectStore
+import PresentRows
+import Storage
+
+@testable import S3Storage
+
+/// A store and a cache of it in a temporary folder.
+struct CacheTest: Sendable {
+  static let block = CachedVersion.blockBytes
+  let test: TestStore
+  let folder: TemporaryFolder
+
+  init(_ change: (inout S3Settings) -> Void = { _ in }) throws {
+    test = try TestStore(change)
+    folder = try TemporaryFolder()
+  }
+
+  var store: ObjectStore { test.store }
+  var directory: String { folder.path + "/cache" }
+
+  /// Opens the cache as a process does that has just started.
+  func cache(
+    limit: Int64 = .max, in directory: String? = nil, patience: Duration = .seconds(2)
+  ) throws -> BlockCache {
+    try BlockCache(
+      directory: directory ?? self.directory, limitBytes: limit, client: test.client, patience: patience)
+  }
+
+  /// Stores an object as other nodes do. Returns its key.
+  func put(_ bytes: [UInt8], _ name: String = "waveform-1.pyramid") async throws -> ObjectKey {
+    let key = ObjectKey(RecordingID(), name)
+    try await test.blocking { try $0.put(bytes, as: "\(key)") }
+    return key
+  }
+
+  func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await test.blocking { _ in try body() }
+  }
+
+  /// The requests since the first `count`, as "HEAD" or the first and last byte of the range.
+  func requests(after count: Int = 0) -> [String] {
+    store.received.dropFirst(count).filter { $0.method != "PUT" }.map { request in
+      request.range.map { String($0.dropFirst("bytes=".count)) } ?? request.method
+    }
+  }
+
+  func objectPath(_ key: ObjectKey) -> String { "\(directory)/objects/\(key.recording).\(key.name)" }
+  func indexPath(_ key: ObjectKey) -> String { "\(directory)/indexes/\(key.recording).\(key.name)" }
+
+  static func contents(_ path: String) -> [UInt8]? { FileManager.default.contents(atPath: path).map(Array.init) }
+
+  static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+
+  /// Changes a file as a disk does that has lost some of what was written.
+  static func change(_ path: String, _ body: (inout [UInt8]) -> Void) throws {
+    var bytes = contents(path) ?? []
+    body(&bytes)
+    try Data(bytes).write(to: URL(fileURLWithPath: path))
+  }
+}
