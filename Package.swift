@@ -100,7 +100,10 @@ let package = Package(
     .testTarget(name: "LoudnessTests", dependencies: ["Terms", "Loudness", "Randomness"], swiftSettings: strict),
     .testTarget(name: "LabelsTests", dependencies: ["Labels", "Randomness"], swiftSettings: strict),
     .testTarget(
-      name: "StorageTests", dependencies: ["Terms", "Storage", "PostgresServer", "PresentRows", "Randomness"],
+      name: "StorageTests",
+      dependencies: [
+        "Terms", "Storage", "PostgresServer", "PresentRows", "S3Storage", "ObjectStore", "Randomness",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "PostgresStorageTests",
@@ -114,7 +117,7 @@ let package = Package(
       name: "PostgresServer", dependencies: ["PostgresStorage"], path: "Tests/PostgresServer", swiftSettings: strict),
     .testTarget(
       name: "S3StorageTests",
-      dependencies: ["S3Storage", "ObjectStore", "PresentRows", "Storage", "Randomness"],
+      dependencies: ["Terms", "S3Storage", "ObjectStore", "PresentRows", "Storage", "Randomness"],
       swiftSettings: strict),
     // An S3-compatible store that verifies signatures and fails on request; for tests.
     .target(name: "ObjectStore", dependencies: ["HTTP", "Storage"], path: "Tests/ObjectStore", swiftSettings: strict),

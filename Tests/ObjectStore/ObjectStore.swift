@@ -93,6 +93,9 @@ package final class ObjectStore: Sendable {
   /// Treats the next requests like this, in order.
   package func fail(_ faults: Fault...) { state.withLock { $0.faults += faults } }
 
+  /// Treats all further requests normally.
+  package func heal() { state.withLock { $0.faults = [] } }
+
   /// Replaces the keys.
   package func setKeys(_ keys: [Key]) { state.withLock { $0.keys = keys } }
 

@@ -6,22 +6,57 @@ import Testing
 @testable import Storage
 
 /// What every store of media must do, by the protocols alone.
-@Suite struct BlobsTests {
-  let folder: TemporaryFolder
-  let blobs: any Blobs
-  let scratch: any Scratch
+@Suite(.onEveryStore) struct BlobsTests {
+  private let folder: TemporaryFolder
+  private let clock = TestClock()
+  private let catalog: Catalog
+  private let store: BlobsEngine.Opened
+  private var blobs: any Blobs { store.blobs }
+  private var scratch: any Scratch { store.scratch }
 
   init() throws {
     folder = try TemporaryFolder()
-    let store = try MediaStore(directory: folder("data"))
-    (blobs, scratch) = (store, store)
+    catalog = try Catalog(
+      path: folder("catalog.sqlite"),
+      holder: LeaseHolder(name: "node", terms: LeaseHolder.Terms(), now: { [clock] in clock.now() }))
+    store = try BlobsEngine.current.open(folder, catalog)
+    catalog.keepDescriptions(in: store.descriptions) { Issue.record($1, "\($0)") }
+  }
+
+  /// Writes a file as a worker does.
+  private func work(_ text: String) throws -> String {
+    let path = try scratch.makeWorkFolder(of: JobID()) + "/output"
+    try scratch.write(Array(text.utf8), toWorkFile: path)
+    return path
   }
 
   /// Puts an object as a job does.
   private func put(_ text: String, as key: ObjectKey, makesFolder: Bool = true) throws -> StoredFile {
-    let path = try scratch.makeWorkFolder(of: JobID()) + "/output"
-    try scratch.write(Array(text.utf8), toWorkFile: path)
-    return try blobs.put(path, as: key, makesFolder: makesFolder)
+    try blobs.put(try work(text), as: key, makesFolder: makesFolder)
+  }
+
+  /// Returns the text of an object; nil if there is none.
+  private func text(_ key: ObjectKey) throws -> String? {
+    let file = try blobs.localFile(key)
+    return try FileManager.default.fileExists(atPath: file.path) ? file.withPath(read) : nil
+  }
+
+  /// Receives an upload.
+  private func receive(_ text: String) throws -> IncomingFile {
+    let file = try scratch.receive()
+    try file.append(Array(text.utf8).span)
+    return file
+  }
+
+  /// Inserts a recording, whose audio is adopted before, with a waveform's job.
+  private func record(_ text: String) throws -> (recording: Recording, job: Job) {
+    let job = JobID()
+    var recording = sample(job: job)
+    let stored = try blobs.adopt(try receive(text), as: recording.id, name: "audio.wav")
+    (recording.audioKey, recording.bytes, recording.sha256) = (stored.key, stored.bytes, stored.sha256)
+    let waveform = Job(id: job, kind: .waveform, recording: recording.id)
+    try catalog.insert(recording, jobs: [waveform])
+    return (recording, waveform)
   }
 
   @Test("an object is found under its key")
@@ -33,19 +68,6 @@ import Testing
     #expect(try blobs.localFile(key).withPath(read) == "0123456789")
     #expect(try blobs.fileAtHand(key)?.withPath(read) == "0123456789")
     #expect(try blobs.localFile(key).path == blobs.localFile(key).path)
-  }
-
-  @Test("what holds a local file is released with it, but not before its path has been used")
-  func holding() {
-    final class Hold: Sendable {}
-    weak var hold: Hold?
-    func file() -> LocalFile {
-      let new = Hold()
-      hold = new
-      return LocalFile(path: "/a", holding: new)
-    }
-    let isHeld = file().withPath { $0 == "/a" && hold != nil }
-    #expect(isHeld && hold == nil)
   }
 
   @Test("without an object, its file doesn't exist")
@@ -60,9 +82,10 @@ import Testing
 
   @Test("a deleted recording isn't begun again by a job, unless the job makes the recording")
   func deletedMeanwhile() throws {
-    let key = ObjectKey(RecordingID(), "converted-1.mp3")
-    _ = try put("sound", as: ObjectKey(key.recording, "audio-1.wav"))
-    try blobs.remove(key.recording)
+    let (recording, _) = try record("sound")
+    _ = try catalog.deleteRecording(recording.id)
+    try blobs.remove(recording.id)
+    let key = ObjectKey(recording.id, "converted-1.mp3")
     #expect(throws: StorageError.self) { try put("text", as: key, makesFolder: false) }
     #expect(blobs.look(at: key) == .absent)
     _ = try put("text", as: key)
@@ -81,6 +104,180 @@ import Testing
     #expect(blobs.look(at: waveform) == .absent && blobs.look(at: audio) == .present(bytes: 4))
     try blobs.remove(id)
     #expect(blobs.look(at: audio) == .absent && blobs.look(at: other) == .present(bytes: 5))
+    #expect(try blobs.makingRoom { () throws(StorageError) in true })
+  }
+
+  @Test("everything that belonged to a deleted recording goes, also what no row names")
+  func deletedRecording() throws {
+    let (recording, job) = try record("sound")
+    let token = try #require(try catalog.claim(job.id).written?.token)
+    let waveform = ObjectKey(recording.id, "waveform-\(token.name).pyramid")
+    _ = try put("points", as: waveform)
+    blobs.offer(try work("map"), as: ObjectKey(recording.id, "audio.wav").map)
+    _ = try catalog.finish(token, with: "{}") { $0.waveformKey = waveform }
+    let conversion = ObjectKey(recording.id, "converted-1.mp3")
+    let stored = try put("mp3", as: conversion, makesFolder: false)
+    try catalog.keep(
+      Conversion(recording: recording.id, format: "mp3", key: conversion, bytes: 3, sha256: stored.sha256), limit: 99)
+    // What is named stays, however late it is.
+    clock.advance(200_000)
+    try blobs.removeGarbage(of: catalog)
+    let all = ["audio.wav", "audio.wav.map", "converted-1.mp3", "recording.json", waveform.name]
+      .map { ObjectKey(recording.id, $0) }
+    #expect(all.filter { blobs.look(at: $0) == .absent } == [])
+    _ = try catalog.deleteRecording(recording.id)
+    try blobs.remove(recording.id)
+    #expect(all.filter { blobs.look(at: $0) != .absent } == [])
+    clock.advance(200_000)
+    try blobs.removeGarbage(of: catalog)
+    #expect(try catalog.dueGarbage().isEmpty)
+  }
+
+  @Test("an upload becomes a recording's first object, with the files that were made from it")
+  func adoption() throws {
+    let id = RecordingID()
+    let (waveform, map) = (ObjectKey(id, "waveform-1.pyramid"), ObjectKey(id, "audio.wav").map)
+    let file = try receive("sound")
+    let path = file.path
+    let stored = try blobs.adopt(
+      file, as: id, name: "audio.wav",
+      with: [
+        MadeFile(path: try work("points"), name: waveform.name, isNeeded: true),
+        MadeFile(path: try work("map"), name: map.name, isNeeded: false),
+        MadeFile(path: folder("nothing"), name: "working.wav", isNeeded: false),
+      ])
+    #expect(stored == StoredFile(key: ObjectKey(id, "audio.wav"), bytes: 5, sha256: digest("sound")))
+    #expect(try text(stored.key) == "sound" && text(waveform) == "points")
+    #expect(blobs.look(at: ObjectKey(id, "working.wav")) == .absent)
+    #expect(!FileManager.default.fileExists(atPath: path))
+    // Readers look for the map beside the sound.
+    let audio = try blobs.localFile(stored.key)
+    #expect(try read(audio.path + ".map") == "map")
+  }
+
+  @Test("an upload that can't become a recording leaves nothing")
+  func failedAdoption() throws {
+    let id = RecordingID()
+    let file = try receive("sound")
+    let path = file.path
+    let points = MadeFile(path: try work("points"), name: "waveform-1.pyramid", isNeeded: true)
+    let missing = MadeFile(path: folder("nothing"), name: "working.wav", isNeeded: true)
+    #expect(throws: StorageError.self) { try blobs.adopt(file, as: id, name: "audio.wav", with: [points, missing]) }
+    for name in ["audio.wav", "waveform-1.pyramid", "working.wav"] {
+      #expect(blobs.look(at: ObjectKey(id, name)) == .absent)
+    }
+    #expect(!FileManager.default.fileExists(atPath: path))
+  }
+
+  @Test("the bytes of a resumable upload become an object, and stay until the recording has its row")
+  func adoptedPart() throws {
+    let (upload, id) = (UploadID(), RecordingID())
+    let part = try store.scratch.makePart(of: upload)
+    try part.append(Array("sound".utf8).span)
+    let stored = try blobs.adopt(part, as: id, name: "audio.wav")
+    #expect(stored == StoredFile(key: ObjectKey(id, "audio.wav"), bytes: 5, sha256: digest("sound")))
+    store.scratch.removePart(of: upload)
+    #expect(try text(stored.key) == "sound")
+    let other = try store.scratch.makePart(of: upload)
+    try other.append(Array("noise".utf8).span)
+    #expect(try store.scratch.lengthOfPart(of: upload) == 5)
+    #expect(try text(stored.key) == "sound")
+  }
+
+  @Test("what an attempt put goes when it has lost its job, and the result of another stays")
+  func results() throws {
+    let (recording, job) = try record("sound")
+    var tokens: [AttemptToken] = []
+    for _ in 0..<3 {
+      let token = try #require(try catalog.claim(job.id).written?.token)
+      tokens.append(token)
+      _ = try put("points", as: ObjectKey(recording.id, "waveform-\(token.name).pyramid"), makesFolder: false)
+      if tokens.count < 3 { _ = try catalog.giveBack(token, interrupted: true, hasWritten: true) }
+    }
+    let keys = tokens.map { ObjectKey(recording.id, "waveform-\($0.name).pyramid") }
+    _ = try catalog.finish(tokens[2], with: "{}") { $0.waveformKey = keys[2] }
+    blobs.removeResults(of: tokens[0], in: recording.id)
+    #expect(keys.map { blobs.look(at: $0) == .absent } == [true, false, false])
+    // When the grace of lost attempts is over.
+    clock.advance(3601)
+    try blobs.removeGarbage(of: catalog)
+    #expect(keys.map { blobs.look(at: $0) == .absent } == [true, true, false])
+    #expect(blobs.look(at: ObjectKey(recording.id, "audio.wav")) == .present(bytes: 5))
+  }
+
+  @Test("an object that a newer one replaces is collected")
+  func replaced() throws {
+    let (recording, _) = try record("sound")
+    let keys = (1...2).map { ObjectKey(recording.id, "converted-\($0).mp3") }
+    for key in keys {
+      let stored = try put("mp3", as: key, makesFolder: false)
+      try catalog.keep(
+        Conversion(recording: recording.id, format: "mp3", key: key, bytes: 3, sha256: stored.sha256), limit: 99)
+    }
+    clock.advance(1)
+    try blobs.removeGarbage(of: catalog)
+    #expect(keys.map { blobs.look(at: $0) } == [.absent, .present(bytes: 3)])
+  }
+
+  @Test("a catalog from a backup, which doesn't have a finished recording, doesn't remove its objects")
+  func olderCatalog() throws {
+    let path = folder("older.sqlite")
+    let (recording, job) = try record("sound")
+    let token = try #require(try catalog.claim(job.id).written?.token)
+    let waveform = ObjectKey(recording.id, "waveform-\(token.name).pyramid")
+    _ = try put("points", as: waveform)
+    try catalog.checkpoint()
+    try FileManager.default.copyItem(atPath: folder("catalog.sqlite"), toPath: path)
+    _ = try catalog.finish(token, with: "{}") {
+      $0.waveformKey = waveform
+      $0.waveformState = .ready
+    }
+    let older = try Catalog(
+      path: path, holder: LeaseHolder(name: "b", terms: LeaseHolder.Terms(), now: { [clock] in clock.now() }))
+    clock.advance(200_000)
+    #expect(try older.endLostLeases() == 1)
+    clock.advance(200_000)
+    try blobs.removeGarbage(of: older)
+    #expect(try text(waveform) == "points" && text(ObjectKey(recording.id, "audio.wav")) == "sound")
+  }
+
+  @Test("a job's failure removes what it made, but never a recording that is described as finished")
+  func discarding() throws {
+    let unfinished = ObjectKey(RecordingID(), "audio-1.wav")
+    _ = try put("half", as: unfinished)
+    try blobs.discard(unfinished.recording)
+    #expect(blobs.look(at: unfinished) == .absent)
+    let (recording, _) = try record("sound")
+    try blobs.discard(recording.id)
+    // In a folder it is set aside.
+    let aside = folder("data/orphaned/\(recording.id)/audio.wav")
+    #expect(try text(ObjectKey(recording.id, "audio.wav")) ?? read(aside) == "sound")
+  }
+
+  private func digest(_ text: String) -> String {
+    var digest = SHA256()
+    digest.update(Array(text.utf8).span)
+    return digest.hexDigest()
+  }
+}
+
+/// What is about keys and local files, whatever the store.
+@Suite struct ObjectKeyTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  @Test("what holds a local file is released with it, but not before its path has been used")
+  func holding() {
+    final class Hold: Sendable {}
+    weak var hold: Hold?
+    func file() -> LocalFile {
+      let new = Hold()
+      hold = new
+      return LocalFile(path: "/a", holding: new)
+    }
+    let isHeld = file().withPath { $0 == "/a" && hold != nil }
+    #expect(isHeld && hold == nil)
   }
 
   @Test("the sound of a recording is its audio, or the working copy of audio that isn't read directly")

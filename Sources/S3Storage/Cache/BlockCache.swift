@@ -88,6 +88,12 @@ package final class BlockCache: Sendable {
   /// Returns the length of an object; nil if there is none. Asks the store unless the cache has a part of it.
   package func length(of key: ObjectKey) throws(StorageError) -> Int64? { try acquire(key)?.object.version.bytes }
 
+  /// Returns the length of an object that this process has had a part of and still has; nil otherwise.
+  package func knownLength(of key: ObjectKey) -> Int64? { table.withLock { $0.entries[key]?.object?.version.bytes } }
+
+  /// Whether the cache has a part of an object.
+  func has(_ key: ObjectKey) -> Bool { table.withLock { $0.entries[key] != nil || $0.busy[key] != nil } }
+
   /// Returns bytes of an object, fewer if it ends before; nil if there is none. Fetches only the blocks that they are
   /// in, as far as the cache lacks them.
   package func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? {

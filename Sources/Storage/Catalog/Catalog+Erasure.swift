@@ -14,8 +14,17 @@
 
 extension Catalog {
   /// Deletes, in the transaction that has deleted a recording's row, what other tables have of it, and records that its
-  /// files may be removed. `job` is the ID of the job that made the recording.
-  static func erase(_ id: String, madeBy job: String?, at now: Timestamp, _ db: CatalogTransaction) throws {
+  /// files may be removed. `row` has the columns `erasedColumns` of the deleted row.
+  func erase(_ id: RecordingID, _ row: SQLRow?, at now: Timestamp, _ db: CatalogTransaction) throws {
+    try noteObjects(of: id, row, at: now, db)
+    try Self.erase(id.text, madeBy: try row.flatMap { try nullable($0, "derived_job") }, at: now, db)
+  }
+
+  /// The columns of a deleted row that `erase` needs.
+  static let erasedColumns =
+    "derived_job, audio_key, waveform_key, working_key, audio_file, waveform_file, working_file"
+
+  private static func erase(_ id: String, madeBy job: String?, at now: Timestamp, _ db: CatalogTransaction) throws {
     try deleteLabels(of: id, db)
     try forgetConversions(of: id, db)
     try db.run("DELETE FROM answers WHERE location = ?", ["/v1/recordings/\(id)"])

@@ -1,12 +1,12 @@
 /// What may be removed from a recording's folder, according to the catalog.
-enum Garbage: Sendable, Hashable {
+package enum Garbage: Sendable, Hashable {
   /// All files of an attempt that isn't the result of its job.
   case files(of: AttemptToken, folder: RecordingID)
   /// A file that no row names any more.
   case object(ObjectKey)
 
   /// The recording in whose folder the files are.
-  var folder: RecordingID {
+  package var folder: RecordingID {
     switch self {
     case .files(_, let folder): folder
     case .object(let key): key.recording
@@ -14,7 +14,7 @@ enum Garbage: Sendable, Hashable {
   }
 
   /// Whether a file with that name in the folder is meant.
-  func includes(_ name: String) -> Bool {
+  package func includes(_ name: String) -> Bool {
     switch self {
     case .files(let token, _): name.contains("-\(token.name).")
     case .object(let key): name == key.name
@@ -31,7 +31,7 @@ extension Catalog {
   }
 
   /// Returns what may be removed now, at most about `limit` rows. Unreadable rows are skipped.
-  func dueGarbage(limit: Int = 1000) throws(StorageError) -> [Garbage] {
+  package func dueGarbage(limit: Int = 1000) throws(StorageError) -> [Garbage] {
     try read { db in
       let now = try now(db).milliseconds
       let attempts = try db.rows(
@@ -51,17 +51,19 @@ extension Catalog {
     }
   }
 
-  /// Deletes the records of what has been removed.
-  func forget(_ removed: [Garbage]) throws(StorageError) {
+  /// Deletes the records of what has been removed, except of objects that were recorded again meanwhile.
+  package func forget(_ removed: [Garbage]) throws(StorageError) {
     guard !removed.isEmpty else { return }
     try write(.statementLocks) { db in
+      let now = try now(db).milliseconds
       for garbage in removed {
         switch garbage {
         case .files(let token, _):
           try db.run(
             "UPDATE attempts SET due = NULL WHERE job = ? AND attempt = ? AND nonce = ?",
             [token.job.text, token.attempt, token.nonce])
-        case .object(let key): try db.run("DELETE FROM garbage WHERE object = ?", [key.description])
+        case .object(let key):
+          try db.run("DELETE FROM garbage WHERE object = ? AND due <= ?", [key.description, now])
         }
       }
     }
@@ -71,7 +73,7 @@ extension Catalog {
 extension Catalog {
   /// Deletes at most `limit` records of attempts that ended more than a day ago and have no files to remove, and
   /// returns their number. Several nodes may do this at once: each deletes others.
-  func forgetAttempts(limit: Int = 1000) throws(StorageError) -> Int {
+  package func forgetAttempts(limit: Int = 1000) throws(StorageError) -> Int {
     try write(.statementLocks) { db in
       let identity = db.dialect.rowIdentity
       let old = try db.rows(

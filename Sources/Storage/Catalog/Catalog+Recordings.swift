@@ -175,9 +175,10 @@ extension Catalog {
       next += 1
     }
     for id in doomed {
-      let rows = try db.eraseReturning("DELETE FROM recordings WHERE id = ? RETURNING derived_job", [id.text])
+      let rows = try db.eraseReturning(
+        "DELETE FROM recordings WHERE id = ? RETURNING \(Self.erasedColumns)", [id.text])
       db.note(deleted: id, of: tenant)
-      try Self.erase(id.text, madeBy: try rows.first.flatMap { try nullable($0, "derived_job") }, at: now, db)
+      try erase(id, rows.first, at: now, db)
     }
     return cancelled
   }

@@ -25,14 +25,15 @@ extension Catalog {
       // A job may have been inserted before the lock was taken, but not after.
       let deleted = try old.flatMap { row in
         try db.eraseReturning(
-          "DELETE FROM recordings WHERE id = ? AND \(isIdle) RETURNING id, tenant, derived_job", [row["id"]])
-      }.compactMap { row -> (owned: Owned<Recording>, job: String?)? in
+          "DELETE FROM recordings WHERE id = ? AND \(isIdle) RETURNING id, tenant, \(Self.erasedColumns)", [row["id"]])
+      }.compactMap { row -> (owned: Owned<Recording>, row: SQLRow)? in
         guard let id = RecordingID(try value(row, "id")) else { return nil }
-        return (Owned(id, of: Tenant(stored: try value(row, "tenant"))), try nullable(row, "derived_job"))
+        return (Owned(id, of: Tenant(stored: try value(row, "tenant"))), row)
       }
-      for (owned, job) in deleted {
+      let now = try now(db)
+      for (owned, row) in deleted {
         db.note(deleted: owned.id, of: owned.tenant)
-        try Self.erase(owned.id.text, madeBy: job, at: now(db), db)
+        try erase(owned.id, row, at: now, db)
       }
       return deleted.map(\.owned)
     }

@@ -15,6 +15,7 @@ package final class Catalog: Sendable {
   private let descriptions = Mutex<DescriptionKeeper?>(nil)
   private let onChange = Mutex<Listener?>(nil)
   private let jobLimits = Mutex<JobLimits?>(nil)
+  let namesDeletedObjects = Atomic<Bool>(false)
   /// nil if only this process uses the database.
   private let feed: CatalogFeed?
   private let writes = Atomic<UInt64>(0)
@@ -53,7 +54,7 @@ package final class Catalog: Sendable {
   /// From now on, keeps the description in every recording's folder in sync with its row. Call it once, before the
   /// first change. Calls `onFailure` if a description can't be written; the row is durable regardless.
   package func keepDescriptions(
-    in store: MediaStore, onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
+    in store: any DescriptionStore, onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
   ) {
     descriptions.withLock { $0 = DescriptionKeeper(store: store, onFailure: onFailure) }
   }

@@ -57,7 +57,7 @@ package enum FileSystem {
   }
 
   /// Gives a file a second name on the same disk.
-  static func link(_ old: String, to new: String) throws(StorageError) {
+  package static func link(_ old: String, to new: String) throws(StorageError) {
     guard unsafe Glibc.link(old, new) == 0 else { throw StorageError(errno: errno, "link", new) }
     FileOperationLog.note(.link(old, to: new))
   }
@@ -120,7 +120,7 @@ package enum FileSystem {
 
   /// Returns the content of a file. Throws `.io` with `EFBIG` if it is longer than `limit`. `flags` are those of open()
   /// beside O_RDONLY.
-  static func contents(of path: String, limit: Int64, flags: Int32 = 0) throws(StorageError) -> [UInt8] {
+  package static func contents(of path: String, limit: Int64, flags: Int32 = 0) throws(StorageError) -> [UInt8] {
     let file = try FileDescriptor(path: path, flags: O_RDONLY | flags)
     var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 64 * 1024))
     while true {

@@ -1,7 +1,7 @@
 /// Where recordings' files are kept, by key. Thread-safe.
 ///
-/// `MediaStore` keeps them in a folder. A store with an S3 interface would also keep those in use in a cache on a local
-/// disk, because workers, libsndfile and ffmpeg read files; each member says what it would do.
+/// `MediaStore` keeps them in a folder. `S3Blobs`, in a bucket, also keeps those in use in a cache on a local disk,
+/// because workers, libsndfile and ffmpeg read files; what it does is noted at each member.
 ///
 /// Every member except `fileAtHand` may block, so call it on a worker queue, never on an event loop.
 package protocol Blobs: Sendable {
@@ -12,8 +12,9 @@ package protocol Blobs: Sendable {
   ///
   /// `makesFolder`: false throws if nothing is left of the recording, so that a deleted one isn't begun again.
   ///
-  /// S3: one PUT, or parts and a completion, with the SHA-256; the file becomes the cache's copy. There are no folders
-  /// there, so an object of a deleted recording can appear; the row of `attempts` has it removed.
+  /// S3: one PUT, or parts and a completion, with the SHA-256; the file becomes the cache's copy. Writes the row of
+  /// `garbage` itself. There are no folders there, so with `makesFolder` false it throws if the recording has no row;
+  /// if that is deleted later, the row of `garbage` has the object removed.
   func put(_ path: String, as key: ObjectKey, makesFolder: Bool) throws(StorageError) -> StoredFile
 
   /// Like `put`, but not durable: only for files that can be made again. Does nothing if there is no such file.
@@ -32,7 +33,7 @@ package protocol Blobs: Sendable {
   /// Turns the bytes of a resumable upload into the first object of a new recording. The part stays until the
   /// recording has its row. On an error nothing is left of the recording.
   ///
-  /// S3: joins the segments, which are objects already, by UploadPartCopy.
+  /// S3: PUTs of the part's file, which this node has.
   func adopt(_ part: UploadPart, as id: RecordingID, name: String) throws(StorageError) -> StoredFile
 
   /// Returns a local file with the whole object. If there is no object, no file has its path.
@@ -54,12 +55,12 @@ package protocol Blobs: Sendable {
   /// Removes an object that was derived from a recording and that no row names any more; on failure it is removed with
   /// the recording. Never removes the recording's own audio, even if a damaged row names it.
   ///
-  /// S3: a DELETE; the row of `garbage` has it repeated after a failure.
+  /// S3: a DELETE; a row of `garbage` has it repeated after a failure.
   func delete(_ key: ObjectKey)
 
   /// Removes what an attempt may have put. No row may name it, and the attempt must have ended.
   ///
-  /// S3: a DELETE of each key that a row of `attempts` may stand for.
+  /// S3: a DELETE of each key with the attempt's name that a row of `garbage` has.
   func removeResults(of token: AttemptToken, in id: RecordingID)
 
   /// Removes the objects that rows of `attempts` and `garbage` name and that are due. If that fails, throws and leaves
@@ -70,7 +71,8 @@ package protocol Blobs: Sendable {
 
   /// Removes all objects of a recording whose row was deleted. Missing ones aren't an error.
   ///
-  /// S3: a DELETE of each key that the row of `removals` lists.
+  /// S3: a DELETE of each key of the recording that a row of `garbage` has. The transaction that deleted the row has
+  /// written them there.
   func remove(_ id: RecordingID) throws(StorageError)
 
   /// Removes what a job left of a recording that it failed to make; keeps, apart, what describes a finished recording.
@@ -79,7 +81,7 @@ package protocol Blobs: Sendable {
   /// Runs `deletion`, which deletes rows whose objects will be removed, even on a full disk. Throws without running it
   /// if objects can't be removed.
   ///
-  /// S3: just runs it; the row of `removals` has the objects' removal repeated after a failure.
+  /// S3: just runs it: the rows that it writes have the objects removed, now or later.
   func makingRoom<Result>(_ deletion: () throws(StorageError) -> Result) throws(StorageError) -> Result
 }
 

@@ -13,12 +13,14 @@ import Glibc
 
 /// A file that a worker has made from a received file, in a work folder.
 package struct MadeFile: Sendable {
-  let path: String
-  let name: String
-  let isNeeded: Bool
+  /// Where it is.
+  package let path: String
+  /// Its name in the recording's folder.
+  package let name: String
+  /// If it isn't needed, it may be missing, and may be lost in a power failure.
+  package let isNeeded: Bool
 
-  /// `name`: its name in the recording's folder. If it isn't needed, it may be missing, and may be lost in a power
-  /// failure.
+  /// Describes a file; see the members.
   package init(path: String, name: String, isNeeded: Bool) {
     (self.path, self.name, self.isNeeded) = (path, name, isNeeded)
   }

@@ -20,7 +20,7 @@ extension MediaStore {
   /// The first description survives a power failure once this returns; a later change may be lost, leaving the previous
   /// description. A recording without audio or without a folder isn't described. If the description can't be written,
   /// the mark is removed nevertheless, because the row is durable.
-  func describe(_ recording: Recording) throws(StorageError) {
+  package func describe(_ recording: Recording) throws(StorageError) {
     guard recording.audioFile != nil else { return }
     let folder = folder(of: recording.id)
     var failure: StorageError?
@@ -106,7 +106,7 @@ extension MediaStore {
   }
 
   /// Durably removes the mark of the unfinished from a recording's folder. Costs one system call if there is none.
-  func removeMark(of id: RecordingID) throws(StorageError) {
+  package func removeMark(of id: RecordingID) throws(StorageError) {
     let folder = folder(of: id)
     if try FileSystem.removeFile(folder + "/" + Self.marker) { try FileSystem.syncFolder(folder) }
   }

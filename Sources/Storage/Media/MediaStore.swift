@@ -35,6 +35,11 @@ package struct StoredFile: Sendable, Equatable {
   package let bytes: Int64
   /// The SHA-256 as 64 lower-case hexadecimal digits.
   package let sha256: String
+
+  /// Describes an object that a store has.
+  package init(key: ObjectKey, bytes: Int64, sha256: String) {
+    (self.key, self.bytes, self.sha256) = (key, bytes, sha256)
+  }
 }
 
 /// The recordings' files in one directory. Thread-safe.

@@ -12,6 +12,12 @@ package struct ObjectKey: Sendable, Hashable {
   /// Creates the key of a file that is about to be written.
   package init(_ recording: RecordingID, _ name: String) { (self.recording, self.name) = (recording, name) }
 
+  /// The key of the map of this object's sound, a file that can be made again. No row names it.
+  package var map: ObjectKey { ObjectKey(recording, name + ".map") }
+
+  /// The key of a recording's description. The only object that may be replaced.
+  package static func description(of id: RecordingID) -> ObjectKey { ObjectKey(id, RecordingDescription.fileName) }
+
   /// Reads a key from a row, which may be damaged. Fails if it could lead outside a recording's folder.
   init?(_ text: String) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)

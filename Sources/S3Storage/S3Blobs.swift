@@ -1,0 +1,272 @@
+// The layout of a bucket, below the prefix of its address:
+//
+//   recordings/<id>/<name>           a recording's files, named as in a data folder: audio.<ext>, waveform-….pyramid,
+//                                    working-….<ext>, converted-….<ext>, and beside a sound its map, <sound>.map
+//   recordings/<id>/recording.json   what the catalog says about the recording: the only object that is replaced
+//
+// Each object has the field x-amz-meta-sha256. Multipart uploads of killed processes stay invisible in the bucket: have
+// it end them after a few days (AbortIncompleteMultipartUpload).
+//
+// Nothing is removed, and nothing is put, before a row of `garbage` says so (Catalog+Objects):
+//
+//   put        1. the row: unneeded in a day, unless named by then  2. the object  3. the caller's row that names it
+//   removal    1. the row, in the transaction that deletes the recording  2. DELETE  3. a day later, the collection
+//              again, because a PUT that timed out may have been carried out after the DELETE
+//
+// The bucket is never listed to decide what goes. A catalog that was restored to an earlier state may not name newer
+// objects: before anything goes, the recording's description is asked too.
+
+import Glibc
+import Storage
+
+/// The recordings' files as objects in a bucket, and those in use in a cache. Thread-safe.
+///
+/// Every member except `fileAtHand` blocks. The store's errors are `.unreachable` if a later call may succeed,
+/// `.diskFull` if the bucket is full, and otherwise `.objectStore`.
+package final class S3Blobs: Blobs {
+  let client: S3Client
+  let cache: BlockCache
+  private let catalog: Catalog
+  private let partBytes: Int64
+
+  /// Keeps objects in the bucket of `client`. `catalog` gets the rows that removal needs, also from transactions that
+  /// delete recordings. Files are put in parts of `partBytes` bytes, a number of MiB from 5 on.
+  package init(_ client: S3Client, cache: BlockCache, catalog: Catalog, partBytes: Int64 = 64 << 20) {
+    precondition(partBytes >= S3Client.leastPartBytes, "parts have at least 5 MiB")
+    (self.client, self.cache, self.catalog, self.partBytes) = (client, cache, catalog, partBytes)
+    catalog.nameDeletedObjects()
+  }
+
+  // MARK: Putting
+
+  /// Puts a file as an object; see `Blobs.put`. Throws `.noSuchRecording` if a recording without a row is to get one.
+  package func put(_ path: String, as key: ObjectKey, makesFolder: Bool) throws(StorageError) -> StoredFile {
+    // One that is deleted after this is removed with what was announced.
+    if !makesFolder, try catalog.recording(key.recording) == nil { throw .noSuchRecording(key.recording) }
+    try catalog.announce([key])
+    return try upload(path, as: key)
+  }
+
+  /// Puts a file that can be made again, if it exists; ignores failures.
+  package func offer(_ path: String, as key: ObjectKey) {
+    guard (try? FileSystem.length(of: path)) != nil else { return }
+    _ = try? put(path, as: key, makesFolder: true)
+  }
+
+  /// Puts a received file and what was made from it; see `Blobs.adopt`.
+  package func adopt(
+    _ file: consuming IncomingFile, as id: RecordingID, name: String, with made: [MadeFile]
+  ) throws(StorageError) -> StoredFile {
+    let file = file
+    // Once it is in the cache, nothing is left to discard.
+    defer { file.discard() }
+    return try adopt(as: id, names: [name] + made.map(\.name)) { () throws(StorageError) in
+      let stored = try upload(file.path, as: ObjectKey(id, name))
+      // The last bytes may not have been written.
+      guard stored.sha256 == file.digest() else { throw .io(operation: "read", path: file.path, errno: EIO) }
+      for made in made { try add(made, to: id) }
+      return stored
+    }
+  }
+
+  /// Puts the file of a resumable upload, which stays.
+  package func adopt(_ part: UploadPart, as id: RecordingID, name: String) throws(StorageError) -> StoredFile {
+    try adopt(as: id, names: [name]) { () throws(StorageError) in
+      // The part stays, so the cache gets another name of it.
+      let copy = cache.incomingPath()
+      let isLinked = (try? FileSystem.link(part.path, to: copy)) != nil
+      defer { try? FileSystem.remove(copy) }
+      let stored = try upload(isLinked ? copy : part.path, as: ObjectKey(id, name), keeps: !isLinked)
+      guard try stored.sha256 == part.digest() else { throw .io(operation: "read", path: part.path, errno: EIO) }
+      return stored
+    }
+  }
+
+  /// Announces the objects of a new recording and puts them. On an error, removes those that may have been put.
+  private func adopt(
+    as id: RecordingID, names: [String], _ body: () throws(StorageError) -> StoredFile
+  ) throws(StorageError) -> StoredFile {
+    let keys = names.map { ObjectKey(id, $0) }
+    try catalog.announce(keys)
+    do throws(StorageError) { return try body() } catch {
+      for key in keys { try? remove(key) }
+      throw error
+    }
+  }
+
+  private func add(_ made: MadeFile, to id: RecordingID) throws(StorageError) {
+    do throws(StorageError) { _ = try upload(made.path, as: ObjectKey(id, made.name)) } catch {
+      if made.isNeeded { throw error }
+    }
+  }
+
+  /// Puts a file. It becomes the cache's copy, unless it must be kept.
+  private func upload(_ path: String, as key: ObjectKey, keeps: Bool = false) throws(StorageError) -> StoredFile {
+    let digests = try FileDigests(of: path, partBytes: partBytes)
+    try StorageError.translating { () throws(S3Error) in try send(path, digests, as: key.description) }
+    let version = CachedVersion(bytes: digests.bytes, entityTag: "", sha256: digests.sha256)
+    if !keeps { cache.insert(path, as: key, version, digests: digests.blocks) }
+    return StoredFile(key: key, bytes: digests.bytes, sha256: digests.sha256)
+  }
+
+  private func send(_ path: String, _ digests: FileDigests, as key: String) throws(S3Error) {
+    guard !digests.parts.isEmpty else { return try client.put(file: path, sha256: digests.sha256, as: key) }
+    let upload = try client.beginMultipart(key, sha256: digests.sha256)
+    do throws(S3Error) {
+      var parts: [S3Part] = []
+      for (index, part) in digests.parts.enumerated() {
+        parts.append(try client.putPart(index + 1, of: upload, file: path, part.range, sha256: part.sha256))
+      }
+      try client.complete(upload, parts, bytes: digests.bytes)
+    } catch {
+      try? client.abort(upload)
+      throw error
+    }
+  }
+
+  // MARK: Reading
+
+  /// Returns the cache's file of an object; fetches what it lacks, and the map of a sound.
+  package func localFile(_ key: ObjectKey) throws(StorageError) -> LocalFile {
+    if let file = cache.fileAtHand(key) { return file }
+    guard let file = try cache.file(key) else { return LocalFile(path: cache.path(of: key)) }
+    guard hasMap(key), let map = mapFile(of: key) else { return file }
+    return LocalFile(path: file.path, holding: Pair(file: file, map: map))
+  }
+
+  /// Returns the same without waiting; nil unless this process has had the whole object and still has it.
+  package func fileAtHand(_ key: ObjectKey) -> LocalFile? { cache.fileAtHand(key) }
+
+  /// Looks for an object. Costs a request, unless the cache has it.
+  package func look(at key: ObjectKey) -> FileLook {
+    if let bytes = cache.knownLength(of: key) { return .present(bytes: bytes) }
+    do throws(S3Error) {
+      guard let info = try client.head(key.description) else { return .absent }
+      return .present(bytes: info.bytes)
+    } catch {
+      return .unknown
+    }
+  }
+
+  private final class Pair: Sendable {
+    let file, map: LocalFile
+
+    init(file: LocalFile, map: LocalFile) { (self.file, self.map) = (file, map) }
+  }
+
+  /// Whether readers look for a map beside the object.
+  private func hasMap(_ key: ObjectKey) -> Bool { key.name.hasPrefix("audio") || key.name.hasPrefix("working") }
+
+  /// Returns the map of a sound; nil if there is none, or if it can't be fetched: then readers make it again. It must
+  /// never be there in part, because they open it without asking.
+  private func mapFile(of sound: ObjectKey) -> LocalFile? {
+    let key = sound.map
+    if cache.has(key) { return try? cache.file(key) }
+    let path = cache.incomingPath()
+    defer { try? FileSystem.remove(path) }
+    guard let info = try? client.get(key.description, into: path),
+      let digests = try? FileDigests(of: path, partBytes: partBytes), info.sha256 ?? digests.sha256 == digests.sha256
+    else { return nil }
+    let version = CachedVersion(bytes: info.bytes, entityTag: info.entityTag, sha256: digests.sha256)
+    cache.insert(path, as: key, version, digests: digests.blocks)
+    return cache.fileAtHand(key)
+  }
+
+  // MARK: Removing
+
+  /// Removes a derived object; see `Blobs.delete`.
+  package func delete(_ key: ObjectKey) {
+    guard !key.name.hasPrefix("audio"), MediaStore.isFileName(key.name) else { return }
+    guard (try? catalog.announce([key])) != nil else { return }
+    try? remove(key)
+  }
+
+  /// Removes what an attempt may have put; see `Blobs.removeResults`. Ignores failures: the collection repeats it.
+  package func removeResults(of token: AttemptToken, in id: RecordingID) {
+    let garbage = Garbage.files(of: token, folder: id)
+    guard let keys = try? unnamedObjects(of: id, catalog) else { return }
+    for key in keys where garbage.includes(key.name) { try? remove(key) }
+  }
+
+  /// Removes the objects of a deleted recording that rows of `garbage` name.
+  package func remove(_ id: RecordingID) throws(StorageError) {
+    for key in try unnamedObjects(of: id, catalog) { try remove(key) }
+  }
+
+  /// Returns the announced objects that the recording's rows, if it has any, don't name; the description first: once it
+  /// is gone, it can't keep the others.
+  private func unnamedObjects(of id: RecordingID, _ catalog: Catalog) throws(StorageError) -> [ObjectKey] {
+    let named = try catalog.namedObjects(of: id)
+    let description = ObjectKey.description(of: id)
+    let keys = try catalog.announcedObjects(of: id).filter { !named.contains($0) }
+    return keys.filter { $0 == description } + keys.filter { $0 != description }
+  }
+
+  /// Removes what a job left of a recording that it failed to make, unless the bucket describes it as finished.
+  package func discard(_ id: RecordingID) throws(StorageError) {
+    if try described(id) == nil { try remove(id) }
+  }
+
+  /// Removes the objects that are due and that no row and no description names.
+  package func removeGarbage(of catalog: Catalog) throws(StorageError) {
+    let batch = 1000
+    while true {
+      let due = try catalog.dueGarbage(limit: batch)
+      for (folder, garbage) in Dictionary(grouping: due, by: \.folder) {
+        let isDeleted = try catalog.isDeleted(folder)
+        let unneeded = try unnamedObjects(of: folder, catalog).filter { key in
+          garbage.contains { $0.includes(key.name) }
+        }
+        let kept = unneeded.isEmpty || isDeleted ? [] : Set(try described(folder)?.objects ?? [])
+        for key in unneeded where !kept.contains(key) { try remove(key) }
+        try catalog.forget(garbage)
+        if isDeleted, try catalog.announcedObjects(of: folder).isEmpty { try catalog.forgetDeletion(of: folder) }
+      }
+      // Unreadable rows stay and come again, so a batch with some of them must be the last.
+      if due.count < batch { break }
+    }
+    while try catalog.forgetAttempts(limit: batch) == batch {}
+  }
+
+  /// Runs `deletion`: the rows that it writes have the objects removed, now or later.
+  package func makingRoom<Result>(
+    _ deletion: () throws(StorageError) -> Result
+  ) throws(StorageError) -> Result { try deletion() }
+
+  /// Removes an object that a row names as unneeded.
+  private func remove(_ key: ObjectKey) throws(StorageError) {
+    try StorageError.translating { () throws(S3Error) in try client.delete(key.description) }
+    cache.remove(key)
+  }
+}
+
+extension S3Blobs: DescriptionStore {
+  /// Puts the description of a recording with audio, in place of an earlier one.
+  package func describe(_ recording: Recording) throws(StorageError) {
+    guard recording.audioKey != nil else { return }
+    let key = ObjectKey.description(of: recording.id)
+    try StorageError.translating { () throws(S3Error) in try client.put(recording.describedJSON, as: key.description) }
+  }
+
+  /// Does nothing: there are no marks.
+  package func removeMark(of id: RecordingID) {}
+
+  /// Does nothing: the catalog isn't in the bucket.
+  package func checkClaim() {}
+
+  /// True: a bucket is for several machines.
+  package var hasOtherWriters: Bool { true }
+
+  /// Returns the recording that the bucket describes under this ID; nil if there is none.
+  func described(_ id: RecordingID) throws(StorageError) -> Recording? {
+    let key = ObjectKey.description(of: id)
+    let bytes = try StorageError.translating { () throws(S3Error) -> [UInt8]? in
+      do throws(S3Error) { return try client.get(key.description, 0..<Recording.descriptionLimit) } catch {
+        if error == .noSuchKey { return nil }
+        throw error
+      }
+    }
+    guard let bytes, let recording = Recording(describedBy: bytes), recording.id == id else { return nil }
+    return recording
+  }
+}

@@ -1,0 +1,85 @@
+// For stores of media that can't be searched by folder, such as a bucket. There, an object may be removed only if a row
+// named it as unneeded before: one of `garbage`, written before the object is put, or in the transaction that deletes
+// the row that named it. When such a row is due, the object stays if another row names it by then.
+
+extension Catalog {
+  /// How long after it was put, or its recording deleted, an object is looked at: after every request about it ended.
+  private static let settlingSeconds = 86_400.0
+
+  /// From now on, each transaction that deletes a recording records which objects it had. Call this once, before the
+  /// first change, if the store of media needs it.
+  package func nameDeletedObjects() { namesDeletedObjects.store(true, ordering: .relaxed) }
+
+  /// Records that objects may be put, which are unneeded unless a row names them in a day. Call this before they are.
+  package func announce(_ keys: [ObjectKey]) throws(StorageError) {
+    try write(.statementLocks) { db in
+      let due = try now(db) + Self.settlingSeconds
+      for key in Set(keys).sorted(by: { $0.description < $1.description }) { try Self.addGarbage(key, due: due, db) }
+    }
+  }
+
+  /// Returns the objects of a recording that may exist although no row names them as part of it.
+  package func announcedObjects(of id: RecordingID) throws(StorageError) -> [ObjectKey] {
+    let folder = "recordings/\(id)"
+    return try read { db in
+      // "0" follows "/", and text is sorted by its bytes.
+      try db.rows("SELECT object FROM garbage WHERE object > ? AND object < ?", [folder + "/", folder + "0"])
+        .compactMap { ObjectKey(try value($0, "object")) }
+    }
+  }
+
+  /// Returns the objects that a recording's rows name; none if it was deleted.
+  package func namedObjects(of id: RecordingID) throws(StorageError) -> Set<ObjectKey> {
+    try read { db in
+      guard let recording = try Self.recording(id, db) else { return [] }
+      return Set(recording.objects + (try Self.conversionKeys(of: id, db)))
+    }
+  }
+
+  /// Whether a recording's deletion was recorded and `forgetDeletion` hasn't been called since.
+  package func isDeleted(_ id: RecordingID) throws(StorageError) -> Bool { try claim(on: id) == .removed }
+
+  /// Deletes the record of a recording's deletion, once all its objects are gone.
+  package func forgetDeletion(of id: RecordingID) throws(StorageError) { try forgetRemovals([id.text]) }
+
+  /// Records which objects a deleted recording had, before its conversions are deleted.
+  func noteObjects(of id: RecordingID, _ row: SQLRow?, at now: Timestamp, _ db: CatalogTransaction) throws {
+    guard namesDeletedObjects.load(ordering: .relaxed) else { return }
+    // A damaged row names what it can.
+    let keys = Schema.keyColumns.sorted { $0.key < $1.key }.compactMap { column, name in
+      row.flatMap { try? objectKey($0, column, orName: name, of: id) } ?? nil
+    }
+    let objects = Recording.objects(of: id, keys) + (try Self.conversionKeys(of: id, db))
+    for key in objects { try Self.addGarbage(key, due: now + Self.settlingSeconds, db) }
+  }
+
+  private static func conversionKeys(of id: RecordingID, _ db: CatalogTransaction) throws -> [ObjectKey] {
+    try intact(db.rows("SELECT * FROM conversions WHERE recording = ?", [id.text])) {
+      try ConversionRow(row: $0).conversion.key
+    }
+  }
+}
+
+extension Recording {
+  /// The objects that belong to the recording because of its row.
+  package var objects: [ObjectKey] {
+    Self.objects(of: id, [audioKey, workingKey, waveformKey].compactMap { $0 })
+  }
+
+  fileprivate static func objects(of id: RecordingID, _ keys: [ObjectKey]) -> [ObjectKey] {
+    let sounds = keys.filter { !$0.name.hasPrefix("waveform") }
+    return keys + sounds.map(\.map) + [.description(of: id)]
+  }
+
+  /// The content of the recording's description.
+  package var describedJSON: [UInt8] { RecordingDescription(self).json() }
+
+  /// Reads a description, which may be hostile. Fails if it isn't one.
+  package init?(describedBy bytes: [UInt8]) {
+    guard let description = RecordingDescription(json: bytes) else { return nil }
+    self = description.recording
+  }
+
+  /// Maximum length of a description that is read, in bytes.
+  package static var descriptionLimit: Int64 { RecordingDescription.byteLimit }
+}

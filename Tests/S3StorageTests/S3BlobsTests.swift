@@ -1,0 +1,235 @@
+import Foundation
+import ObjectStore
+import PresentRows
+import Randomness
+import Storage
+import Testing
+
+@testable import S3Storage
+
+/// What only a bucket does. `BlobsTests` has what every store of media does.
+@Suite struct S3BlobsTests {
+  @Test("a large file is put in parts, and read by another node as it was")
+  func parts() async throws {
+    let cluster = try BlobsCluster()
+    let content = TestStore.bytes(11 << 20 + 3)
+    let (first, second) = (try cluster.node("a"), try cluster.node("b"))
+    let (recording, bytes) = try await cluster.blocking {
+      let recording = try first.upload(content)
+      let key = ObjectKey(recording.id, "audio.mp3")
+      return (recording, try second.bytes(key))
+    }
+    let isRight = bytes == content
+    #expect(isRight && recording.sha256 == Hexadecimal.text(SHA256.digest(of: content)))
+    #expect(cluster.test.store.received.count { $0.query.contains("partNumber") } == 3)
+    #expect(cluster.test.store.uploadCount == 0)
+  }
+
+  @Test("a large file whose parts can't be put leaves no upload in progress")
+  func failedParts() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let node = try cluster.node("a")
+    let path = try await cluster.blocking { try node.work(TestStore.bytes(11 << 20)) }
+    let key = ObjectKey(RecordingID(), "audio-1.wav")
+    cluster.test.store.fail(.none, .none, .refuses(503, code: "SlowDown"))
+    let expected = StorageError(S3Error.unavailable(status: 503, code: "SlowDown"))
+    await #expect(throws: expected) { try await cluster.blocking { try node.blobs.put(path, as: key) } }
+    #expect(cluster.test.store.uploadCount == 0 && cluster.objects.isEmpty)
+    #expect(try cluster.catalog.announcedObjects(of: key.recording) == [key])
+  }
+
+  @Test("a node gets the map with the sound, and both stay while the sound is held")
+  func maps() async throws {
+    let cluster = try BlobsCluster()
+    let (first, second) = (try cluster.node("a"), try cluster.node("b"))
+    let file = try await cluster.blocking {
+      let recording = try first.upload([9, 8, 7])
+      return try second.blobs.localFile(ObjectKey(recording.id, "audio.mp3"))
+    }
+    #expect(CacheTest.contents(file.path) == [9, 8, 7] && CacheTest.contents(file.path + ".map") == [1, 2, 3])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: cluster.folder.path + "/b/incoming") == [])
+  }
+
+  @Test("looking for an object costs a request and no room, unless the cache has it")
+  func looking() async throws {
+    let cluster = try BlobsCluster()
+    let (first, second) = (try cluster.node("a"), try cluster.node("b"))
+    let looks = try await cluster.blocking {
+      let recording = try first.upload([9, 8, 7])
+      let key = ObjectKey(recording.id, "audio.mp3")
+      let before = cluster.test.store.received.count
+      let looks = [first.blobs.look(at: key), second.blobs.look(at: key), second.blobs.look(at: key.map.map)]
+      #expect(cluster.test.store.received.count == before + 2 && second.cache.cost == 0)
+      cluster.test.store.fail(.refuses(403, code: "AccessDenied"))
+      return looks + [second.blobs.look(at: key)]
+    }
+    #expect(looks == [.present(bytes: 3), .present(bytes: 3), .absent, .unknown])
+  }
+
+  @Test("a full bucket, a store that is down, and one that refuses are told apart")
+  func errors() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let node = try cluster.node("a")
+    let key = ObjectKey(RecordingID(), "audio-1.wav")
+    func failure(_ fault: ObjectStore.Fault) async throws -> StorageError? {
+      cluster.test.store.fail(fault)
+      return try await cluster.blocking {
+        do throws(StorageError) { _ = try node.blobs.put((try? node.work([1])) ?? "", as: key) } catch { return error }
+        return nil
+      }
+    }
+    #expect(try await failure(.refuses(507, code: "QuotaExceeded")) == .diskFull)
+    guard case .unreachable = try await failure(.refuses(503, code: "SlowDown")) else {
+      Issue.record("a store that is busy isn't told from others")
+      return
+    }
+    guard case .objectStore = try await failure(.refuses(403, code: "AccessDenied")) else {
+      Issue.record("a store that refuses isn't told from others")
+      return
+    }
+    #expect(try await failure(.none) == nil)
+  }
+
+  @Test("what nothing names stays, and an object that appears after its recording's deletion goes in a day")
+  func strays() async throws {
+    let cluster = try BlobsCluster()
+    let node = try cluster.node("a")
+    let left = try await cluster.blocking {
+      let recording = try node.upload([1, 2, 3])
+      let (late, stranger) = (ObjectKey(recording.id, "working-1.wav"), ObjectKey(recording.id, "letter.txt"))
+      try cluster.catalog.announce([late])
+      _ = try cluster.catalog.deleteRecording(recording.id)
+      try node.blobs.remove(recording.id)
+      // The PUT of a node that was cut off, and someone else's object.
+      for key in [late, stranger] { try cluster.test.client.put([4], as: "\(key)") }
+      try node.blobs.removeGarbage(of: cluster.catalog)
+      let before = cluster.objects.keys.map(\.name).sorted()
+      cluster.advance(86_401)
+      try node.blobs.removeGarbage(of: cluster.catalog)
+      #expect(try cluster.catalog.isDeleted(recording.id) == false)
+      return [before, cluster.objects.keys.map(\.name)]
+    }
+    #expect(left == [["letter.txt", "working-1.wav"], ["letter.txt"]])
+  }
+
+  @Test("a deletion that the store refuses is completed later")
+  func refusedDeletion() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let node = try cluster.node("a")
+    let recording = try await cluster.blocking {
+      let recording = try node.upload([1, 2, 3])
+      _ = try cluster.catalog.deleteRecording(recording.id)
+      return recording
+    }
+    cluster.test.store.fail(.none, .refuses(500, code: "InternalError"))
+    await #expect(throws: StorageError.self) { try await cluster.blocking { try node.blobs.remove(recording.id) } }
+    #expect(!cluster.objects.isEmpty)
+    cluster.advance(86_401)
+    try await cluster.blocking { try node.blobs.removeGarbage(of: cluster.catalog) }
+    #expect(cluster.objects.isEmpty)
+  }
+
+  @Test(
+    "whatever fails, each object is named by a row or was announced, each row's object exists, and strays go",
+    arguments: 0..<6)
+  func histories(number: Int) async throws {
+    let cluster = try BlobsCluster { $0.attempts = 2 }
+    let history = BlobsHistory(cluster, [try cluster.node("a"), try cluster.node("b")], number)
+    try await cluster.blocking { try history.run(steps: 40) }
+  }
+}
+
+/// A random history of nodes that upload, work, delete and collect, on a store that fails, and are killed in between.
+private final class BlobsHistory: @unchecked Sendable {
+  // @unchecked: `run` is called once, by one thread.
+  private let cluster: BlobsCluster
+  private let nodes: [BlobsNode]
+  private var generator: TestRandom
+  private var recordings: [Recording] = []
+
+  init(_ cluster: BlobsCluster, _ nodes: [BlobsNode], _ number: Int) {
+    (self.cluster, self.nodes) = (cluster, nodes)
+    generator = TestRandom(for: number)
+  }
+
+  func run(steps: Int) throws {
+    for step in 0..<steps {
+      if chance(40) {
+        let faults: [ObjectStore.Fault] = [
+          .refuses(500, code: "InternalError"), .cuts(afterBytes: 0), .failsLate(code: "InternalError"), .none,
+        ]
+        for _ in 0..<Int.random(in: 1...4, using: &generator) {
+          if let fault = faults.randomElement(using: &generator) { cluster.test.store.fail(fault) }
+        }
+      }
+      try act(nodes[Int.random(in: 0..<nodes.count, using: &generator)])
+      try check("after step \(step)")
+    }
+    for _ in 0..<3 {
+      cluster.advance(90_000)
+      _ = try cluster.catalog.endLostLeases()
+      try nodes[0].blobs.removeGarbage(of: cluster.catalog)
+    }
+    try check("at the end")
+    let named = try Set(recordings.flatMap { try cluster.catalog.namedObjects(of: $0.id) })
+    let strays = cluster.objects.keys.filter { !named.contains($0) }
+    #expect(strays == [])
+  }
+
+  private func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &generator) < percent }
+
+  /// One act of a node; errors of the store end it where it is.
+  private func act(_ node: BlobsNode) throws {
+    do {
+      switch Int.random(in: 0..<6, using: &generator) {
+      case 0, 1:
+        let bytes = (0..<100).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        recordings.append(try node.upload(bytes, isAcknowledged: chance(70)))
+      case 2, 3: try work(node)
+      case 4:
+        guard let recording = recordings.randomElement(using: &generator) else { return }
+        guard try cluster.catalog.deleteRecording(recording.id) != nil, chance(70) else { return }
+        try node.blobs.remove(recording.id)
+      default:
+        cluster.advance(chance(50) ? 5000 : 90_000)
+        _ = try cluster.catalog.endLostLeases()
+        try node.blobs.removeGarbage(of: cluster.catalog)
+      }
+    } catch let error as StorageError {
+      switch error {
+      case .unreachable, .objectStore, .noSuchRecording: break
+      default: throw error
+      }
+    }
+  }
+
+  private func work(_ node: BlobsNode) throws {
+    guard let recording = recordings.randomElement(using: &generator), let job = recording.waveformJob,
+      let token = try cluster.catalog.claim(job).written?.token
+    else { return }
+    let key = ObjectKey(recording.id, "waveform-\(token.name).pyramid")
+    _ = try node.put([7, 7, 7], as: key)
+    if chance(30) {
+      if chance(50) { node.blobs.removeResults(of: token, in: recording.id) }
+      _ = try cluster.catalog.giveBack(token, interrupted: true, hasWritten: true)
+    } else {
+      _ = try cluster.catalog.finish(token, with: "{}") { $0.waveformKey = key }
+    }
+  }
+
+  private func check(_ moment: String) throws {
+    cluster.test.store.heal()
+    let objects = cluster.objects
+    for id in Set(objects.keys.map(\.recording)) {
+      let known = try cluster.catalog.namedObjects(of: id).union(cluster.catalog.announcedObjects(of: id))
+      #expect(objects.keys.filter { $0.recording == id && !known.contains($0) } == [], "\(moment)")
+    }
+    for recording in recordings {
+      guard let current = try cluster.catalog.recording(recording.id) else { continue }
+      for key in [current.audioKey, current.waveformKey].compactMap({ $0 }) {
+        #expect(objects[key] != nil, "\(key) \(moment)")
+      }
+      #expect(try nodes[1].bytes(ObjectKey(recording.id, "audio.mp3")) == objects[ObjectKey(recording.id, "audio.mp3")])
+    }
+  }
+}
