@@ -103,7 +103,7 @@ package final class Service: Sendable {
     let report = Reconciliation(catalog: catalog, store: context.store).run(verified: verified)
     catalog.startReport.withLock { $0 = report }
     do {
-      let lost = try LostParts(catalog: catalog, spool: context.spool).settle()
+      let lost = try LostParts(catalog: catalog, store: context.store).settle()
       if lost.gone + lost.short > 0 {
         context.log.failure("unfinished uploads lost bytes", ["all": "\(lost.gone)", "some": "\(lost.short)"])
       }

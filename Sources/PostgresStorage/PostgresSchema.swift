@@ -19,6 +19,7 @@ package enum PostgresSchema {
     PostgresMigration(4, "seconds of jobs at the end", script: jobSecondsLast),
     PostgresMigration(5, "keys of files", oldest: 3, script: keys),
     PostgresMigration(6, "the folder with the media", oldest: 3, script: mediaFolder),
+    PostgresMigration(7, "objects of uploads", oldest: 3, script: uploadObjects),
   ])
 
   /// So that all transactions change `usage` before `job_seconds`. Otherwise some that end a job and change a recording
@@ -381,6 +382,16 @@ package enum PostgresSchema {
         old.state = 'running' AND new.state <> 'running' AND new.interruptions = old.interruptions
         AND old.started_at IS NOT NULL)
       EXECUTE FUNCTION time_job();
+    """
+
+  private static let uploadObjects = """
+    CREATE TABLE upload_objects (
+      upload text COLLATE "C" NOT NULL REFERENCES uploads ON DELETE CASCADE,
+      start bigint NOT NULL,
+      bytes bigint NOT NULL,
+      name text COLLATE "C" NOT NULL,
+      PRIMARY KEY (upload, start)
+    );
     """
 
   private static let writers = """

@@ -171,10 +171,9 @@ final class WaveformTable: Sendable {
   private func growingPyramid(_ id: RecordingID, _ job: LiveJob) throws -> PyramidFile? {
     guard let attempt = job.writer else { return nil }
     if let known = growing[id] { return known }
-    let found =
-      try growingWaveforms.growingWaveform(of: attempt).flatMap(openIfThere)
-      ?? openIfThere(try blobs.localFile(attempt.waveformKey(of: id)))
-    guard let pyramid = found else { return nil }
+    guard let file = try growingWaveforms.growingWaveform(of: attempt),
+      let pyramid = try openIfThere(file) ?? openIfThere(try blobs.localFile(attempt.waveformKey(of: id)))
+    else { return nil }
     growing.keep(pyramid, for: id, version: attempt)
     return pyramid
   }

@@ -14,13 +14,13 @@ struct LostParts {
   }
 
   let catalog: Catalog
-  let spool: any UploadSpool
+  let store: MediaStore
 
   /// Corrects the rows of unfinished uploads. Rows whose files can't be checked stay as they are. Blocks.
   func settle() throws(StorageError) -> Report {
     var report = Report()
     for upload in try catalog.unfinishedUploads() {
-      guard let length = try spool.lengthOfPart(of: upload.id) else {
+      guard let length = try store.lengthOfPart(of: upload.id) else {
         try catalog.deleteUpload(upload.id)
         report.gone += 1
         continue

@@ -43,7 +43,7 @@ final class UploadSession: @unchecked Sendable {
     /// The row hasn't been read yet.
     case unopened
     /// Accepts bytes; those up to `offset` count.
-    case receiving(UploadBytes, offset: Int64)
+    case receiving(any UploadBytes, offset: Int64)
     /// Another process may be receiving it: what counts is in the row. Only if processes share the catalog.
     case elsewhere
     /// The upload has become a recording.
@@ -114,7 +114,7 @@ final class UploadSession: @unchecked Sendable {
       try catalog.advance(id, to: upload.offset, expiresAt: upload.expiresAt)
     }
     try part.truncate(to: upload.offset)
-    state = .receiving(UploadBytes(part), offset: upload.offset)
+    state = .receiving(UploadFiles(part), offset: upload.offset)
   }
 
   /// Takes in what another process may have done with the upload.
@@ -189,7 +189,8 @@ final class UploadSession: @unchecked Sendable {
   /// Makes the counted bytes durable, then updates the row.
   private func checkpoint() throws {
     guard case .receiving(let part, let offset) = state, var upload, offset > upload.offset else { return }
-    do { try part.sync() } catch {
+    let objects: [UploadObject]
+    do { objects = try part.sync(to: offset) } catch {
       // What is on disk now is unknown, so the upload has to be opened again, at the row's offset.
       become(.unusable(.storage(error)))
       throw error
@@ -197,9 +198,13 @@ final class UploadSession: @unchecked Sendable {
     upload.offset = offset
     upload.expiresAt = dependencies.expiry(from: catalog.time)
     do throws(StorageError) {
-      try catalog.advance(id, to: offset, expiresAt: upload.expiresAt, by: upload.writer)
+      try catalog.advance(id, to: offset, expiresAt: upload.expiresAt, by: upload.writer, adding: objects)
     } catch {
-      guard error == .uploadTakenOver(id) else { throw error }
+      guard error == .uploadTakenOver(id) else {
+        // If no row names the objects, the bytes count only once they have been sent again.
+        if !objects.isEmpty { become(.unusable(.storage(error))) }
+        throw error
+      }
       handOver()
       throw ServiceError.uploadTakenOver(id)
     }
@@ -303,7 +308,7 @@ final class UploadSession: @unchecked Sendable {
       guard case .receiving(let bytes, let offset) = state, offset == upload.length else {
         throw ServiceError.wrongUploadOffset(given: upload.length, actual: upload.offset)
       }
-      let part = try dependencies.spool.join(bytes, of: id, writer: self.upload?.writer ?? 0)
+      let part = try bytes.join()
       let task = Task { try await self.makeRecording(of: part) }
       finishing = task
       return task

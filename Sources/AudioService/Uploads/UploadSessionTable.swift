@@ -69,8 +69,7 @@ final class UploadSessionTable: Sendable {
   private func insert(_ upload: Upload, of tenant: Tenant, _ token: UploadToken?) async throws -> UploadID {
     let (dependencies, limits) = (dependencies, limits(of: tenant))
     return try await work.run { () throws(StorageError) in
-      // The part comes first: a row without one would look as if its bytes were lost.
-      _ = try dependencies.spool.makePart(of: upload.id)
+      try dependencies.spool.prepare(upload.id)
       do throws(StorageError) {
         try dependencies.catalog.of(tenant).insert(upload, limits: limits, spending: token)
       } catch {

@@ -10,11 +10,26 @@ extension Catalog {
         && db.first("SELECT EXISTS (SELECT 1 FROM recordings)", as: Bool.self) != true
     }
     if !isNew, isEmpty, try store.hasRecordings() { throw .otherMedia(path: store.directory) }
-    let bound = try write(.statementLocks) { db in
-      try db.run("INSERT INTO media_folder (id) VALUES (?) ON CONFLICT (one) DO NOTHING", [id])
-      return try db.first("SELECT id FROM media_folder", as: String.self)
+    guard try bind(toMedia: id) == id else { throw .otherMedia(path: store.directory) }
+  }
+
+  /// Returns the ID of the media that the catalog describes, nil if it isn't bound to any, and whether it has
+  /// recordings.
+  package func boundMedia() throws(StorageError) -> (id: String?, hasRecordings: Bool) {
+    try read { db in
+      (
+        try db.first("SELECT id FROM media_folder", as: String.self),
+        try db.first("SELECT EXISTS (SELECT 1 FROM recordings)", as: Bool.self) == true
+      )
     }
-    guard bound == id else { throw .otherMedia(path: store.directory) }
+  }
+
+  /// Binds the catalog to the media with an ID, unless it is bound. Returns the ID that it is bound to.
+  package func bind(toMedia id: String) throws(StorageError) -> String {
+    try write(.statementLocks) { db in
+      try db.run("INSERT INTO media_folder (id) VALUES (?) ON CONFLICT (one) DO NOTHING", [id])
+      return try db.first("SELECT id FROM media_folder", as: String.self) ?? id
+    }
   }
 
   /// Returns the files with a recording's sound in other formats.

@@ -25,12 +25,17 @@ package enum Garbage: Sendable, Hashable {
 extension Catalog {
   /// Records that an object may be removed from `due` on.
   static func addGarbage(_ key: ObjectKey, due: Timestamp, _ db: CatalogTransaction) throws {
-    try db.run(
-      "INSERT INTO garbage (object, due) VALUES (?, ?) ON CONFLICT (object) DO UPDATE SET due = excluded.due",
-      [key.description, due.milliseconds])
+    try addGarbage(key.description, due: due, db)
   }
 
-  /// Returns what may be removed now, at most about `limit` rows. Unreadable rows are skipped.
+  /// The same for any object of a bucket.
+  static func addGarbage(_ key: String, due: Timestamp, _ db: CatalogTransaction) throws {
+    try db.run(
+      "INSERT INTO garbage (object, due) VALUES (?, ?) ON CONFLICT (object) DO UPDATE SET due = excluded.due",
+      [key, due.milliseconds])
+  }
+
+  /// Returns what may be removed now of recordings, at most about `limit` rows. Unreadable rows are skipped.
   package func dueGarbage(limit: Int = 1000) throws(StorageError) -> [Garbage] {
     try read { db in
       let now = try now(db).milliseconds
@@ -38,7 +43,10 @@ extension Catalog {
         "SELECT job, attempt, nonce, folder FROM attempts WHERE due <= ? ORDER BY due, job, attempt LIMIT ?",
         [now, limit])
       let objects = try db.rows(
-        "SELECT object FROM garbage WHERE due <= ? ORDER BY due, object LIMIT ?", [now, limit]
+        """
+        SELECT object FROM garbage WHERE due <= ? AND object > 'recordings/' AND object < 'recordings0'
+        ORDER BY due, object LIMIT ?
+        """, [now, limit]
       ).map { try value($0, "object") as String }
       return try Self.intact(attempts) { row in
         let token = AttemptToken(

@@ -43,15 +43,17 @@ extension Catalog {
 
   /// Records an upload's offset and expiry. The bytes up to the offset must already be durable.
   ///
-  /// Throws `.noSuchUpload` if it was deleted, and `.uploadTakenOver` if `writer` isn't its writer any more.
+  /// `objects` are those that have the bytes since the last time. Throws `.noSuchUpload` if it was deleted, and
+  /// `.uploadTakenOver` if `writer` isn't its writer any more.
   package func advance(
-    _ id: UploadID, to offset: Int64, expiresAt: Timestamp, by writer: Int = 0
+    _ id: UploadID, to offset: Int64, expiresAt: Timestamp, by writer: Int = 0, adding objects: [UploadObject] = []
   ) throws(StorageError) {
     try write { db in
       guard var upload = try Self.upload(id, db) else { throw StorageError.noSuchUpload(id) }
       guard upload.advance(to: offset, by: writer) else { throw StorageError.uploadTakenOver(id) }
       try db.run(
         #"UPDATE uploads SET "offset" = ?, expires_at = ? WHERE id = ?"#, [offset, expiresAt.milliseconds, id.text])
+      for object in objects { try Self.add(object, db) }
     }
   }
 
@@ -99,6 +101,7 @@ extension Catalog {
       try db.run(
         "UPDATE uploads SET recording = ?, expires_at = ? WHERE id = ?",
         [recording.id.text, expiresAt.milliseconds, id.text])
+      try release(objectsToRelease(of: id, db), db)
       var recording = recording
       recording.tenant = upload.tenant
       try RecordingRow(recording).insert(db)
@@ -120,9 +123,11 @@ extension Catalog {
     try write { db in
       if let writer, try Self.upload(id, db)?.mayBeRefused(by: writer) != true { return false }
       let latest = instant?.milliseconds ?? .max
+      let objects = try objectsToRelease(of: id, db)
       let deleted = try db.eraseReturning(
         "DELETE FROM uploads WHERE id = ? AND expires_at < ? RETURNING tenant", [id.text, latest])
       guard let row = deleted.first else { return false }
+      try release(objects, db)
       try Self.noteRemoval(of: id.text, db)
       try keep(answer, for: try tenant(row), db)
       return true

@@ -282,10 +282,10 @@ extension TenantCatalog {
 
   /// Records an upload's offset and expiry; see `Catalog.advance`. Throws `.noSuchUpload` if there is none.
   package func advance(
-    _ id: UploadID, to offset: Int64, expiresAt: Timestamp, by writer: Int = 0
+    _ id: UploadID, to offset: Int64, expiresAt: Timestamp, by writer: Int = 0, adding objects: [UploadObject] = []
   ) throws(StorageError) {
     guard try upload(id) != nil else { throw .noSuchUpload(id) }
-    try whole.advance(id, to: offset, expiresAt: expiresAt, by: writer)
+    try whole.advance(id, to: offset, expiresAt: expiresAt, by: writer, adding: objects)
   }
 
   /// Makes the caller the writer of an upload; see `Catalog.takeOver`.

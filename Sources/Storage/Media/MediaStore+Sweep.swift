@@ -73,7 +73,7 @@ extension MediaStore {
     return info.st_size == 0 || info.st_nlink > 1
   }
 
-  private func isHeld(_ id: JobID) -> Bool {
+  func isHeld(_ id: JobID) -> Bool {
     do { return try !FileDescriptor(path: workFolder(of: id), flags: O_RDONLY | O_DIRECTORY).lock() } catch {
       return false
     }

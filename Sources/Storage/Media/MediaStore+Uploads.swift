@@ -17,6 +17,10 @@ import Glibc
 // recording's file.
 
 extension MediaStore {
+  /// Creates the part file of an upload that is about to get its row: a row without one would look as if its bytes were
+  /// lost.
+  package func prepare(_ id: UploadID) throws(StorageError) { _ = try makePart(of: id) }
+
   /// Creates the part file of an upload, which must not exist, and makes its name durable.
   package func makePart(of id: UploadID) throws(StorageError) -> UploadPart {
     try checkClaim()
@@ -42,22 +46,13 @@ extension MediaStore {
   /// Opens what earlier writers have received, up to `offset`, and begins the file of the last of `segments`.
   ///
   /// Returns nil if bytes are missing.
-  package func begin(_ segments: [UploadSegment], at offset: Int64) throws(StorageError) -> UploadBytes? {
+  package func begin(_ segments: [UploadSegment], at offset: Int64) throws(StorageError) -> (any UploadBytes)? {
     guard let own = segments.last, own.start == offset, try hasBytes(of: segments, upTo: offset) else { return nil }
     let earlier = segments.counting(to: offset).dropLast().map { (path: path(of: $0.segment), count: $0.count) }
     try checkClaim()
     let part = try UploadPart(path: path(of: own), flags: O_CREAT | O_EXCL)
     try FileSystem.syncFolder(uploads)
-    return UploadBytes(part, after: earlier)
-  }
-
-  /// Returns one file with all bytes of an upload, durable if they are in several files now.
-  package func join(_ bytes: UploadBytes, of id: UploadID, writer: Int) throws(StorageError) -> UploadPart {
-    if let whole = bytes.whole { return whole }
-    let file = try UploadPart(path: "\(uploads)/\(id)-\(writer).whole", flags: O_CREAT | O_TRUNC)
-    try bytes.copy(to: file)
-    try file.sync()
-    return file
+    return UploadFiles(part, after: earlier, wholePath: "\(uploads)/\(own.upload)-\(own.writer).whole")
   }
 
   /// Whether the files of an upload's segments have all bytes before `offset`.

@@ -16,6 +16,9 @@
 //   MEDIA/nodes/<node>.lock         held by the process with this name
 //   MEDIA/incoming/<node>/          its uploads being received
 //
+// A node whose media are in a bucket has a disk of its own, with the lock, incoming/, uploads/ and jobs/ only
+// (MediaStore+Scratch).
+//
 // No path contains text from outside. A crash can leave one of two harmless things. First, a folder without a row, if
 // the crash occurs between making the bytes durable and inserting the row. Such a folder carries the mark of the
 // unfinished (MediaStore+Descriptions), and only because of that mark does the next start remove it. Second, a
@@ -87,7 +90,7 @@ package final class MediaStore: Sendable {
     self.init(in: directory, node: nil)
   }
 
-  private init(in directory: String, node: String?) {
+  init(in directory: String, node: String?) {
     self.directory = directory
     self.node = node
     incoming = directory + "/incoming" + (node.map { "/" + $0 } ?? "")
@@ -135,7 +138,7 @@ package final class MediaStore: Sendable {
     var isNew = false
     if FileSystem.identity(of: path) == nil {
       let own = "\(incoming)/\(UUIDv7().text).id"
-      try FileSystem.replace(own, with: Array("\(UUIDv7().text)\n".utf8))
+      try FileSystem.replace(own, with: MediaID().content)
       // Of several first users, one gives the file its name.
       do throws(StorageError) {
         try FileSystem.link(own, to: path)
@@ -144,8 +147,7 @@ package final class MediaStore: Sendable {
       try FileSystem.remove(own)
       try FileSystem.syncFolder(directory)
     }
-    let text = String(decoding: try FileSystem.contents(of: path, limit: 100), as: UTF8.self)
-    guard let id = UUIDv7(String(text.prefix(36))) else { throw .otherMedia(path: directory) }
+    guard let id = MediaID(try FileSystem.contents(of: path, limit: 100)) else { throw .otherMedia(path: directory) }
     return (id.text, isNew)
   }
 
@@ -295,6 +297,11 @@ package final class MediaStore: Sendable {
   /// Creates and removes a file to verify that the disk is writable. Throws the error if it isn't.
   package func check() throws(StorageError) {
     try checkRemoving()
+    try checkReceiving()
+  }
+
+  /// Creates and removes a file to verify that uploads and jobs can write. Throws the error if they can't.
+  package func checkReceiving() throws(StorageError) {
     try FileSystem.checkWritable(jobs)
     let file = try receive()
     defer { file.discard() }

@@ -1,8 +1,8 @@
 /// The disk for files in progress: work folders, uploads being received. Thread-safe.
 ///
-/// `MediaStore` has it in the same folder as the recordings, so that finished files are renamed and not copied. With an
-/// S3 interface for those, this is a local disk that may be lost: an attempt then begins again, and an upload continues
-/// after its last acknowledged segment, which is an object.
+/// `MediaStore` has it in the same folder as the recordings, so that finished files are renamed and not copied. If
+/// those are in a bucket, this is a local disk that may be lost: an attempt then begins again, and an upload continues
+/// after its last acknowledged bytes, which are in the bucket.
 ///
 /// Every throwing member blocks on the disk, so call it on a worker queue, never on an event loop.
 package protocol Scratch: Sendable {

@@ -1,57 +1,51 @@
-import Glibc
-
-/// The bytes of a resumable upload: those that earlier writers received, and the file that the present writer appends
-/// to. Every call blocks on the disk; call it from one queue at a time.
-package final class UploadBytes: Sendable {
-  /// The file of the present writer.
-  private let part: UploadPart
-  /// The number of bytes before it.
-  private let base: Int64
-  /// The files with those bytes, in order, and how many of each count.
-  private let earlier: [(path: String, count: Int64)]
-
-  /// The bytes of one file.
-  package convenience init(_ part: UploadPart) { self.init(part, after: []) }
-
-  init(_ part: UploadPart, after earlier: [(path: String, count: Int64)]) {
-    (self.part, self.earlier) = (part, earlier)
-    base = earlier.reduce(0) { $0 + $1.count }
-  }
-
+/// The bytes of a resumable upload that this process receives. Every call blocks on the disk, and maybe on a store;
+/// call it from one queue at a time.
+package protocol UploadBytes: AnyObject, Sendable {
   /// Number of bytes of the upload, whether or not they are durable.
-  package var byteCount: Int64 { base + part.byteCount }
-
-  /// Whether the file must be reopened; see `UploadPart`.
-  package var isBroken: Bool { part.isBroken }
-
-  /// The file with all bytes; nil if they are in several.
-  package var whole: UploadPart? { base == 0 ? part : nil }
+  var byteCount: Int64 { get }
+  /// Whether the upload must be opened again; see `UploadPart`.
+  var isBroken: Bool { get }
 
   /// Appends bytes; see `UploadPart.append`.
-  package func append(_ bytes: Span<UInt8>) throws(StorageError) { try part.append(bytes) }
+  func append(_ bytes: Span<UInt8>) throws(StorageError)
 
-  /// Forgets the bytes after the first `count`, which are the present writer's.
-  package func truncate(to count: Int64) throws(StorageError) {
-    precondition(count >= base, "only the present writer's bytes can be dropped")
-    try part.truncate(to: count - base)
+  /// Forgets the bytes after the first `count`. None of them was made durable by `sync`.
+  func truncate(to count: Int64) throws(StorageError)
+
+  /// Returns once the first `count` bytes are durable; more may be, if nothing has to name them. After an error, the
+  /// upload must be opened again.
+  ///
+  /// Returns the objects that have become a part of the upload since the last call, which its row must name before the
+  /// offset is reported; none in a folder. If the row can't be written, the upload must be opened again.
+  func sync(to count: Int64) throws(StorageError) -> [UploadObject]
+
+  /// Returns one file on this machine with all bytes.
+  func join() throws(StorageError) -> UploadPart
+}
+
+/// An object with some bytes of an unfinished upload: `uploads/<upload>/<name>`. It is never written twice.
+package struct UploadObject: Sendable, Hashable {
+  /// The upload.
+  package let upload: UploadID
+  /// The object's name among those of the upload.
+  package let name: String
+  /// The position of its first byte in the upload.
+  package let start: Int64
+  /// Number of bytes.
+  package let bytes: Int64
+
+  /// Names an object that is about to be put.
+  package init(of upload: UploadID, start: Int64, bytes: Int64) {
+    self.init(upload: upload, name: "\(start)-\(UUIDv7().text)", start: start, bytes: bytes)
   }
 
-  /// Waits until the present writer's bytes are on disk; see `UploadPart.sync`.
-  package func sync() throws(StorageError) { try part.sync() }
-
-  /// Copies all bytes into one file.
-  func copy(to file: UploadPart) throws(StorageError) {
-    var buffer = [UInt8](repeating: 0, count: 1 << 20)
-    for (path, count) in earlier + [(part.path, part.byteCount)] {
-      let source = try FileDescriptor(path: path, flags: 0)
-      var left = count
-      while left > 0 {
-        let read = try source.read(into: &buffer)
-        guard read > 0 else { throw .io(operation: "read", path: path, errno: EIO) }
-        let taken = min(Int64(read), left)
-        try file.append(buffer.span.extracting(..<Int(taken)))
-        left -= taken
-      }
-    }
+  init(upload: UploadID, name: String, start: Int64, bytes: Int64) {
+    (self.upload, self.name, self.start, self.bytes) = (upload, name, start, bytes)
   }
+
+  /// The key in the bucket.
+  package var key: String { "uploads/\(upload.text)/\(name)" }
+
+  /// The position after its last byte.
+  package var end: Int64 { start + bytes }
 }

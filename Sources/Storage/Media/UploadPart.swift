@@ -10,6 +10,8 @@ package final class UploadPart: @unchecked Sendable {
   package let path: String
   /// Number of bytes.
   package private(set) var byteCount: Int64
+  /// The objects that have the same bytes, in order; none in a folder.
+  package var objects: [UploadObject] = []
 
   private let file: FileDescriptor
   /// Why the content after the first `byteCount` bytes is unknown, if it is.
@@ -17,12 +19,18 @@ package final class UploadPart: @unchecked Sendable {
   /// The digest of the first `hashedCount` bytes.
   private var hash = SHA256()
   private var hashedCount: Int64 = 0
+  private let isTemporary: Bool
 
-  /// Opens the file `path`, creating it if `flags` say so.
-  init(path: String, flags: Int32) throws(StorageError) {
+  /// Opens the file `path`, creating it if `flags` say so. A temporary one is removed with the last reference.
+  init(path: String, flags: Int32, isTemporary: Bool = false) throws(StorageError) {
     file = try FileDescriptor(path: path, flags: O_RDWR | O_APPEND | flags)
-    self.path = path
+    (self.path, self.isTemporary) = (path, isTemporary)
     byteCount = try FileSystem.length(of: path)
+  }
+
+  deinit {
+    // If this fails, the next start's sweep removes it.
+    if isTemporary { try? FileSystem.remove(path) }
   }
 
   /// Appends `bytes`. Throws `.diskFull` if there is no room, leaving exactly the bytes that were there before. If
@@ -41,6 +49,20 @@ package final class UploadPart: @unchecked Sendable {
       hashedCount += Int64(bytes.count)
     }
     byteCount += Int64(bytes.count)
+  }
+
+  /// Appends the first `count` bytes of a file. Throws if it has fewer.
+  package func append(contentsOf path: String, bytes count: Int64) throws(StorageError) {
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    let source = try FileDescriptor(path: path, flags: 0)
+    var left = count
+    while left > 0 {
+      let read = try source.read(into: &buffer)
+      guard read > 0 else { throw .io(operation: "read", path: path, errno: EIO) }
+      let taken = min(Int64(read), left)
+      try append(buffer.span.extracting(..<Int(taken)))
+      left -= taken
+    }
   }
 
   /// Truncates the part to its first `count` bytes.

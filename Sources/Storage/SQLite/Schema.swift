@@ -166,6 +166,19 @@ enum Schema {
           UPDATE conversions SET key = \(key(of: "file", "recording"));
           """)
     }
+    migrator.registerMigration("23 objects of uploads") { db in
+      // Used only if the media are in a bucket: which object has the bytes from `start` on.
+      try db.execute(
+        sql: """
+          CREATE TABLE upload_objects (
+            upload TEXT NOT NULL REFERENCES uploads ON DELETE CASCADE,
+            start INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            name TEXT NOT NULL,
+            PRIMARY KEY (upload, start)
+          ) STRICT
+          """)
+    }
     return migrator
   }
 

@@ -21,9 +21,6 @@ package struct SharedUpkeep: Sendable {
   let store: MediaStore
   let now: Timestamp
 
-  /// How old work must be to count as abandoned.
-  private static let abandonedSeconds = 86_400.0
-
   /// Creates a run over the files in `store`, at the present time by default.
   package init(catalog: Catalog, store: MediaStore, now: Timestamp? = nil) {
     (self.catalog, self.store, self.now) = (catalog, store, now ?? catalog.time)
@@ -49,17 +46,8 @@ package struct SharedUpkeep: Sendable {
     }
     count += try store.emptyRemoved()
     try Reconciliation(catalog: catalog, store: store).forgetRemovals()
-    return try count + removeAbandonedWork() + settleUnfinished(createdSince: start)
-  }
-
-  private func removeAbandonedWork() throws(StorageError) -> Int {
-    let old = try store.workFolders().filter(isOld)
-    guard !old.isEmpty else { return 0 }
-    // A job that was queued for days has an old ID, too.
-    let unfinished = Set(try catalog.unfinishedJobs().map(\.id))
-    let abandoned = old.filter { !unfinished.contains($0) }
-    for id in abandoned { store.removeWorkFolder(of: id) }
-    return abandoned.count
+    count += try AbandonedWork(catalog: catalog, store: store, now: now).remove()
+    return try count + settleUnfinished(createdSince: start)
   }
 
   private func settleUnfinished(createdSince start: Timestamp) throws(StorageError) -> Int {
@@ -80,7 +68,7 @@ package struct SharedUpkeep: Sendable {
     return count
   }
 
-  private func isOld<Entity>(_ id: Identifier<Entity>) -> Bool { id.created + Self.abandonedSeconds < now }
+  private func isOld<Entity>(_ id: Identifier<Entity>) -> Bool { AbandonedWork.isOld(id, now) }
 
   private func isRemoved(_ id: RecordingID) throws(StorageError) -> Bool {
     guard try catalog.claim(on: id) == .removed else { return false }

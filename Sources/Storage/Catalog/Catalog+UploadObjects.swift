@@ -1,0 +1,118 @@
+// The bytes of unfinished uploads in a store without folders. A row of `garbage` is written before each object is put
+// (`announce`), and one of `upload_objects` names it once it counts (`advance`). When the upload ends, the transaction
+// that ends it makes all of them garbage, so whatever a node that dies leaves is found a day later.
+
+extension Catalog {
+  /// How long after it was put, or its upload ended, an object is looked at: after every request about it ended.
+  private static let settlingSeconds = 86_400.0
+
+  /// Records that objects may be put, which are unneeded unless their upload's row names them in a day. Call this
+  /// before they are.
+  package func announce(_ objects: [UploadObject]) throws(StorageError) {
+    try write(.statementLocks) { db in
+      let due = try now(db) + Self.settlingSeconds
+      for object in objects.sorted(by: { $0.key < $1.key }) { try Self.addGarbage(object.key, due: due, db) }
+    }
+  }
+
+  /// Returns the objects that have the bytes of an unfinished upload up to its offset, in order.
+  package func objects(of id: UploadID) throws(StorageError) -> [UploadObject] {
+    try read { try Self.objects(of: id, $0) }
+  }
+
+  static func objects(of id: UploadID, _ db: CatalogTransaction) throws -> [UploadObject] {
+    try db.rows("SELECT start, bytes, name FROM upload_objects WHERE upload = ? ORDER BY start", [id.text]).map {
+      UploadObject(
+        upload: id, name: try value($0, "name"), start: try value($0, "start"), bytes: try value($0, "bytes"))
+    }
+  }
+
+  /// Names an object as a part of its upload.
+  static func add(_ object: UploadObject, _ db: CatalogTransaction) throws {
+    try db.run(
+      "INSERT INTO upload_objects (upload, start, bytes, name) VALUES (?, ?, ?, ?)",
+      [object.upload.text, object.start, object.bytes, object.name])
+  }
+
+  /// Returns the objects of an upload that is about to end; none if the media are in a folder.
+  func objectsToRelease(of id: UploadID, _ db: CatalogTransaction) throws -> [UploadObject] {
+    namesDeletedObjects.load(ordering: .relaxed) ? try Self.objects(of: id, db) : []
+  }
+
+  /// Records that the objects of an upload that has ended are unneeded.
+  func release(_ objects: [UploadObject], _ db: CatalogTransaction) throws {
+    guard let id = objects.first?.upload else { return }
+    let due = try now(db) + Self.settlingSeconds
+    for object in objects.sorted(by: { $0.key < $1.key }) { try Self.addGarbage(object.key, due: due, db) }
+    try db.run("DELETE FROM upload_objects WHERE upload = ?", [id.text])
+  }
+
+  // MARK: Collecting
+
+  /// What a row of `garbage` names of an upload.
+  package struct UnneededUploadObject: Sendable, Hashable {
+    /// The upload.
+    package let upload: UploadID
+    /// The object's name among those of the upload.
+    package let name: String
+
+    fileprivate init?(_ key: String) {
+      let parts = key.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+      guard parts.count == 3, parts[0] == "uploads", let upload = UploadID(parts[1]), MediaStore.isFileName(parts[2])
+      else { return nil }
+      (self.upload, name) = (upload, parts[2])
+    }
+
+    /// The key in the bucket.
+    package var key: String { "uploads/\(upload.text)/\(name)" }
+  }
+
+  /// Returns the objects of an upload that were announced, or released at its end, and that its row doesn't name.
+  package func unneededObjects(of id: UploadID) throws(StorageError) -> [UnneededUploadObject] {
+    try read { db in
+      let named = Set(try Self.objects(of: id, db).map(\.name))
+      // "0" follows "/", and text is sorted by its bytes.
+      return try db.rows(
+        "SELECT object FROM garbage WHERE object > ? AND object < ?", ["uploads/\(id.text)/", "uploads/\(id.text)0"]
+      ).compactMap { UnneededUploadObject(try value($0, "object")) }.filter { !named.contains($0.name) }
+    }
+  }
+
+  /// Returns what may be removed now of uploads, at most `limit` rows. Unreadable rows are skipped.
+  package func dueUploadObjects(limit: Int = 1000) throws(StorageError) -> [UnneededUploadObject] {
+    try read { db in
+      try db.rows(
+        """
+        SELECT object FROM garbage WHERE due <= ? AND object > 'uploads/' AND object < 'uploads0'
+        ORDER BY due, object LIMIT ?
+        """, [try now(db).milliseconds, limit]
+      ).compactMap { UnneededUploadObject(try value($0, "object")) }
+    }
+  }
+
+  /// Deletes the records of what has been removed or is named now, except of objects that were recorded again
+  /// meanwhile.
+  package func forget(_ removed: [UnneededUploadObject]) throws(StorageError) {
+    try write(.statementLocks) { db in
+      let now = try now(db).milliseconds
+      for object in removed.sorted(by: { $0.key < $1.key }) {
+        try db.run("DELETE FROM garbage WHERE object = ? AND due <= ?", [object.key, now])
+      }
+    }
+  }
+
+  /// Deletes the records of deletions that have left nothing to remove. Only if the media are in a store without
+  /// folders.
+  package func forgetSettledDeletions() throws(StorageError) {
+    try write(.statementLocks) { db in
+      func isSettled(_ folder: String) -> String {
+        """
+        NOT EXISTS (
+          SELECT 1 FROM garbage
+          WHERE object > '\(folder)/' || removals.id || '/' AND object < '\(folder)/' || removals.id || '0')
+        """
+      }
+      try db.run("DELETE FROM removals WHERE \(isSettled("recordings")) AND \(isSettled("uploads"))")
+    }
+  }
+}

@@ -1,0 +1,49 @@
+// The disk of a node whose media are in a bucket. It belongs to one process, and may be lost: what an earlier process
+// left on it is removed at the start, because its jobs begin again, and its uploads go on from what is in the bucket.
+
+import Glibc
+
+extension MediaStore {
+  /// Opens a disk for files in progress, and claims it. Creates missing folders, and removes what an earlier process
+  /// left; the work folder of a worker that still runs stays.
+  ///
+  /// Throws `.inUse` if another process has it, or if it is a data folder.
+  package convenience init(scratch directory: String) throws(StorageError) {
+    self.init(in: directory, node: nil)
+    if isShared || FileSystem.identity(of: catalogPath) != nil || FileSystem.isFolder(recordings) {
+      throw .inUse(path: directory)
+    }
+    try FileSystem.makeFolders(directory)
+    FileSystem.makePrivate(directory)
+    for folder in [incoming, uploads, jobs] { try FileSystem.makeFolder(folder) }
+    try claim()
+    try clearScratch()
+  }
+
+  private func clearScratch() throws(StorageError) {
+    var report = SweepReport()
+    removeIncoming(&report)
+    for name in try FileSystem.names(in: uploads) { try FileSystem.remove(uploads + "/" + name) }
+    for id in try workFolders() where !isHeld(id) { removeWorkFolder(of: id) }
+    if let failure = report.failures.first { throw failure }
+  }
+
+  /// Creates a file for an upload's bytes, which are kept elsewhere. It is removed with the last reference.
+  package func makeTemporaryPart() throws(StorageError) -> UploadPart {
+    try checkClaim()
+    return try UploadPart(path: "\(uploads)/\(UUIDv7().text).part", flags: O_CREAT | O_EXCL, isTemporary: true)
+  }
+}
+
+/// The waveforms that this node's jobs write on its own disk. Of those of other nodes, only the progress is known.
+package struct OwnGrowingWaveforms: GrowingWaveforms {
+  private let scratch: MediaStore
+
+  /// Reads the work folders on a disk.
+  package init(on scratch: MediaStore) { self.scratch = scratch }
+
+  /// Returns the file that an attempt writes its waveform to; nil if the job has no folder here.
+  package func growingWaveform(of token: AttemptToken) -> LocalFile? {
+    FileSystem.isFolder(scratch.workFolder(of: token.job)) ? scratch.growingWaveform(of: token) : nil
+  }
+}
