@@ -3,6 +3,8 @@
 //   recordings/<id>/<name>           a recording's files, named as in a data folder: audio.<ext>, waveform-….pyramid,
 //                                    working-….<ext>, converted-….<ext>, and beside a sound its map, <sound>.map
 //   recordings/<id>/recording.json   what the catalog says about the recording: the only object that is replaced
+//   uploads/<id>/<name>              some bytes of an unfinished upload; see S3Spool
+//   media-id                         the ID by which the catalog knows the bucket; see S3Media
 //
 // Each object has the field x-amz-meta-sha256. Multipart uploads of killed processes stay invisible in the bucket: have
 // it end them after a few days (AbortIncompleteMultipartUpload).
@@ -21,7 +23,7 @@ import Storage
 
 /// The recordings' files as objects in a bucket, and those in use in a cache. Thread-safe.
 ///
-/// Every member except `fileAtHand` blocks. The store's errors are `.unreachable` if a later call may succeed,
+/// Every member except `fileAtHand` blocks. The store's errors are `.storeUnreachable` if a later call may succeed,
 /// `.diskFull` if the bucket is full, and otherwise `.objectStore`.
 package final class S3Blobs: Blobs {
   let client: S3Client
@@ -76,7 +78,8 @@ package final class S3Blobs: Blobs {
       let copy = cache.incomingPath()
       let isLinked = (try? FileSystem.link(part.path, to: copy)) != nil
       defer { try? FileSystem.remove(copy) }
-      let stored = try upload(isLinked ? copy : part.path, as: ObjectKey(id, name), keeps: !isLinked)
+      let stored = try upload(
+        isLinked ? copy : part.path, as: ObjectKey(id, name), keeps: !isLinked, joining: part.objects)
       guard try stored.sha256 == part.digest() else { throw .io(operation: "read", path: part.path, errno: EIO) }
       return stored
     }
@@ -100,10 +103,19 @@ package final class S3Blobs: Blobs {
     }
   }
 
-  /// Puts a file. It becomes the cache's copy, unless it must be kept.
-  private func upload(_ path: String, as key: ObjectKey, keeps: Bool = false) throws(StorageError) -> StoredFile {
+  /// Puts a file. It becomes the cache's copy, unless it must be kept. `objects` have the same bytes, in order, if any.
+  private func upload(
+    _ path: String, as key: ObjectKey, keeps: Bool = false, joining objects: [UploadObject] = []
+  ) throws(StorageError) -> StoredFile {
     let digests = try FileDigests(of: path, partBytes: partBytes)
-    try StorageError.translating { () throws(S3Error) in try send(path, digests, as: key.description) }
+    let plan = JoinPlan(objects, bytes: digests.bytes, leastBytes: S3Client.leastPartBytes)
+    try StorageError.translating { () throws(S3Error) in
+      if let plan {
+        try join(plan, path, digests, as: key.description)
+      } else {
+        try send(path, digests, as: key.description)
+      }
+    }
     let version = CachedVersion(bytes: digests.bytes, entityTag: "", sha256: digests.sha256)
     if !keeps { cache.insert(path, as: key, version, digests: digests.blocks) }
     return StoredFile(key: key, bytes: digests.bytes, sha256: digests.sha256)
@@ -111,14 +123,35 @@ package final class S3Blobs: Blobs {
 
   private func send(_ path: String, _ digests: FileDigests, as key: String) throws(S3Error) {
     guard !digests.parts.isEmpty else { return try client.put(file: path, sha256: digests.sha256, as: key) }
-    let upload = try client.beginMultipart(key, sha256: digests.sha256)
-    do throws(S3Error) {
+    try sendParts(of: digests, as: key) { (upload) throws(S3Error) in
       var parts: [S3Part] = []
       for (index, part) in digests.parts.enumerated() {
         parts.append(try client.putPart(index + 1, of: upload, file: path, part.range, sha256: part.sha256))
       }
-      try client.complete(upload, parts, bytes: digests.bytes)
-    } catch {
+      return parts
+    }
+  }
+
+  /// Makes an object of others that have its bytes.
+  private func join(_ plan: JoinPlan, _ path: String, _ digests: FileDigests, as key: String) throws(S3Error) {
+    try sendParts(of: digests, as: key) { (upload) throws(S3Error) in
+      var parts: [S3Part] = []
+      for (index, part) in plan.parts.enumerated() {
+        switch part {
+        case .copy(let object, let range):
+          parts.append(try client.copyPart(index + 1, of: upload, from: object.key, range, bytes: object.bytes))
+        case .send(let range): parts.append(try client.putPart(index + 1, of: upload, file: path, range))
+        }
+      }
+      return parts
+    }
+  }
+
+  private func sendParts(
+    of digests: FileDigests, as key: String, _ send: (S3Multipart) throws(S3Error) -> [S3Part]
+  ) throws(S3Error) {
+    let upload = try client.beginMultipart(key, sha256: digests.sha256)
+    do throws(S3Error) { try client.complete(upload, try send(upload), bytes: digests.bytes) } catch {
       try? client.abort(upload)
       throw error
     }

@@ -42,19 +42,19 @@ package struct S3Bucket: Sendable, Equatable {
   /// What paths begin with: "/BUCKET" or nothing.
   let base: String
 
-  /// Parses an address; see above.
-  package init(_ address: String) throws(S3Error) {
-    do { try self.init(parsing: address) } catch { throw .invalidAddress(error) }
+  /// Parses an address; see above. `options` are further ones.
+  package init(_ address: String, options: [(name: String, value: String)] = []) throws(S3Error) {
+    do { try self.init(parsing: address, options) } catch { throw .invalidAddress(error) }
   }
 
-  private init(parsing address: String) throws(Fault) {
+  private init(parsing address: String, _ others: [(name: String, value: String)]) throws(Fault) {
     guard address.hasPrefix("s3://") else { throw .scheme }
     let parts = address.dropFirst(5).split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     let place = parts[0].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     name = String(place[0])
     guard Self.isBucket(name) else { throw .bucket }
     prefix = try Self.prefix(place.count > 1 ? place[1] : "")
-    let options = try Self.options(parts.count > 1 ? parts[1] : "")
+    let options = try Self.options(parts.count > 1 ? parts[1] : "", others)
     region = options["region"] ?? "us-east-1"
     guard Self.isName(region) else { throw .region }
     encryption = options["encryption"]
@@ -84,12 +84,18 @@ package struct S3Bucket: Sendable, Equatable {
     return text + "/"
   }
 
-  private static func options(_ query: Substring) throws(Fault) -> [String: String] {
-    var options: [String: String] = [:]
+  private static func options(
+    _ query: Substring, _ others: [(name: String, value: String)]
+  ) throws(Fault) -> [String: String] {
+    var given = others
     for item in query.split(separator: "&") {
       let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      let name = String(pair[0])
-      guard pair.count == 2, let value = URIEncoding.decoded(pair[1]), options[name] == nil else { throw .option(name) }
+      guard pair.count == 2, let value = URIEncoding.decoded(pair[1]) else { throw .option(String(pair[0])) }
+      given.append((String(pair[0]), value))
+    }
+    var options: [String: String] = [:]
+    for (name, value) in given {
+      guard options[name] == nil else { throw .option(name) }
       switch (name, value) {
       case ("endpoint", _), ("region", _), ("style", "path"), ("style", "virtual"), ("encryption", "AES256"),
         ("encryption", "aws:kms"):

@@ -55,3 +55,32 @@ package enum S3Error: Error, Equatable, Sendable {
   /// Whether other credentials may make the same request succeed.
   var isAboutCredentials: Bool { if case .badCredentials = self { true } else { false } }
 }
+
+extension S3Error: CustomStringConvertible {
+  /// What happened, for operators.
+  package var description: String {
+    switch self {
+    case .invalidAddress(let fault): "the address can't be used (\(fault))"
+    case .libraryMissing: "libcurl can't be loaded: install the package libcurl4"
+    case .noCredentials(let file): file.map { "the file \($0) has no key" } ?? "there is no key in the environment"
+    case .badCredentials(let code): "the key is refused (\(code))"
+    case .accessDenied: "the key may not do this"
+    case .wrongRegion(let expected): "the bucket is in another region" + (expected.map { ": \($0)" } ?? "")
+    case .clockSkew(let time):
+      "this machine's clock differs too much from the store's" + (time.map { ", which says \($0.rfc3339)" } ?? "")
+    case .noSuchBucket: "there is no such bucket"
+    case .noSuchKey: "there is no such object"
+    case .noSuchUpload: "there is no such multipart upload"
+    case .changed: "the object was replaced"
+    case .quotaExceeded: "the bucket is full"
+    case .damaged: "other bytes have arrived than were sent"
+    case .unreachable(let reason): "no connection (\(reason))"
+    case .timedOut: "no answer in time"
+    case .unavailable(let status, let code): "it can't do this now (\(status)\(code.map { " " + $0 } ?? ""))"
+    case .refused(let status, let code, let message):
+      ["it answered \(status)", code, message].compactMap { $0 }.joined(separator: ", ")
+    case .malformedAnswer(let what): "its answer has no valid \(what)"
+    case .file(let operation, let path, let number): "\(path): \(operation) failed with errno \(number)"
+    }
+  }
+}

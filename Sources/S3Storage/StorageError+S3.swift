@@ -7,7 +7,7 @@ extension StorageError {
     switch error {
     case .quotaExceeded: self = .diskFull
     case .file(let operation, let path, let code): self.init(errno: code, operation, path)
-    case _ where error.isTransient: self = .unreachable(detail: "\(error)")
+    case _ where error.isTransient: self = .storeUnreachable(detail: "\(error)")
     default: self = .objectStore(detail: "\(error)")
     }
   }

@@ -18,9 +18,12 @@ package enum StorageError: Error, Equatable, Sendable {
   /// them. Nothing was changed, and the same call may succeed later.
   case busy
 
-  /// The database server can't be reached or ended the connection, and nothing was changed; or a store of objects can't
-  /// be reached or doesn't answer. `detail` has no secrets.
+  /// The database server can't be reached or ended the connection, and nothing was changed. `detail` has no secrets.
   case unreachable(detail: String)
+
+  /// A store of objects can't be reached or doesn't answer. It may carry out what it was asked later. `detail` has no
+  /// secrets.
+  case storeUnreachable(detail: String)
 
   /// The connection was lost while a transaction was being committed, and the server couldn't be asked afterward
   /// whether it was.

@@ -79,7 +79,7 @@ import Testing
       }
     }
     #expect(try await failure(.refuses(507, code: "QuotaExceeded")) == .diskFull)
-    guard case .unreachable = try await failure(.refuses(503, code: "SlowDown")) else {
+    guard case .storeUnreachable = try await failure(.refuses(503, code: "SlowDown")) else {
       Issue.record("a store that is busy isn't told from others")
       return
     }
@@ -197,7 +197,7 @@ private final class BlobsHistory: @unchecked Sendable {
       }
     } catch let error as StorageError {
       switch error {
-      case .unreachable, .objectStore, .noSuchRecording: break
+      case .storeUnreachable, .objectStore, .noSuchRecording: break
       default: throw error
       }
     }

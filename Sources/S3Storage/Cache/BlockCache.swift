@@ -178,6 +178,17 @@ package final class BlockCache: Sendable {
     errand.finish(.done)
   }
 
+  /// The recordings that the cache has objects of.
+  package var recordings: Set<RecordingID> { table.withLock { Set($0.entries.keys.map(\.recording)) } }
+
+  /// Removes all objects of recordings, even if they are held.
+  package func remove(_ recordings: Set<RecordingID>) {
+    for key in table.withLock({ $0.entries.keys.filter { recordings.contains($0.recording) } }) { remove(key) }
+  }
+
+  /// Does the same soon, without blocking.
+  package func removeSoon(_ recordings: Set<RecordingID>) { evictions.async { [self] in remove(recordings) } }
+
   // MARK: Entries
 
   private enum Access: Sendable {

@@ -1,0 +1,96 @@
+import Storage
+
+/// The media of a node in a bucket: the objects and their cache, and unfinished uploads.
+package struct S3Media: Sendable {
+  private let client: S3Client
+  /// Has no patience, because something waits for its answers.
+  private let inspector: S3Client
+  private let catalog: Catalog
+  private let cache: BlockCache
+  /// The disk for files in progress.
+  package let scratch: MediaStore
+  /// The recordings' files.
+  package let blobs: S3Blobs
+  /// The bytes of uploads.
+  package let spool: S3Spool
+
+  /// Opens the media in a bucket. Files in progress, and a cache of at most `cacheBytes` bytes, are in the folder
+  /// `directory` of this node.
+  ///
+  /// Throws `.otherMedia` if the catalog describes another bucket, and `.inUse` if another process has the folder.
+  package init(
+    in bucket: S3Bucket, credentials: CredentialSource, settings: S3Settings = S3Settings(), catalog: Catalog,
+    scratch directory: String, cacheBytes: Int64
+  ) throws(StorageError) {
+    let client = S3Client(bucket, credentials: credentials, settings: settings)
+    var impatient = settings
+    (impatient.attempts, impatient.connectSeconds, impatient.requestSeconds) = (1, 0.5, 0.8)
+    inspector = S3Client(bucket, credentials: credentials, settings: impatient)
+    (self.client, self.catalog) = (client, catalog)
+    scratch = try MediaStore(scratch: directory)
+    cache = try BlockCache(directory: directory + "/cache", limitBytes: cacheBytes, client: client)
+    blobs = S3Blobs(client, cache: cache, catalog: catalog)
+    spool = S3Spool(client, catalog: catalog, scratch: scratch)
+    try bind()
+  }
+
+  // MARK: The bucket's identity
+
+  private static let identityKey = "media-id"
+
+  /// Binds the catalog to the bucket. The catalog decides on the ID, so of several first nodes all write the same.
+  private func bind() throws(StorageError) {
+    let bound = try catalog.boundMedia()
+    let found = try identity(client)
+    if let found {
+      if bound.id == nil, !bound.hasRecordings, try hasRecordings() { throw .otherMedia(path: name) }
+      guard try catalog.bind(toMedia: found) == found else { throw .otherMedia(path: name) }
+      return
+    }
+    guard !bound.hasRecordings else { throw .otherMedia(path: name) }
+    let id = try catalog.bind(toMedia: bound.id ?? MediaID().text)
+    guard let content = MediaID(Array(id.utf8))?.content else { throw .otherMedia(path: name) }
+    try StorageError.translating { () throws(S3Error) in try client.put(content, as: Self.identityKey) }
+  }
+
+  private func identity(_ client: S3Client) throws(StorageError) -> String? {
+    let bytes = try StorageError.translating { () throws(S3Error) -> [UInt8]? in
+      do throws(S3Error) { return try client.get(Self.identityKey, 0..<100) } catch {
+        if error == .noSuchKey { return nil }
+        throw error
+      }
+    }
+    guard let bytes else { return nil }
+    guard let id = MediaID(bytes) else { throw .otherMedia(path: name) }
+    return id.text
+  }
+
+  private func hasRecordings() throws(StorageError) -> Bool {
+    try StorageError.translating { () throws(S3Error) in
+      try !client.list(prefix: "recordings/", limit: 1).objects.isEmpty
+    }
+  }
+
+  /// What messages call the bucket.
+  private var name: String { "s3://\(client.bucket.name)/\(client.bucket.prefix)" }
+
+  // MARK: Upkeep
+
+  /// Removes the objects that rows name as unneeded, and what jobs left on this disk. Any node may do this at any time,
+  /// and several at once. If the store or the catalog fails, throws and leaves the rest for the next time. Blocks.
+  package func removeUnneeded() throws(StorageError) {
+    try blobs.removeGarbage(of: catalog)
+    try spool.removeGarbage()
+    try catalog.forgetSettledDeletions()
+    _ = try AbandonedWork(catalog: catalog, store: scratch).remove()
+    for id in cache.recordings where try catalog.recording(id) == nil { cache.remove([id]) }
+  }
+
+  /// Drops what the cache has of deleted recordings, soon. Doesn't block.
+  package func forget(_ deleted: [RecordingID]) { cache.removeSoon(Set(deleted)) }
+
+  /// Throws if the bucket can't be read now, or if it was replaced. Blocks for at most a second.
+  package func check() throws(StorageError) {
+    guard try identity(inspector) != nil else { throw .otherMedia(path: name) }
+  }
+}

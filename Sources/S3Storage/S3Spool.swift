@@ -1,0 +1,152 @@
+// Resumable uploads in a bucket, below the prefix of its address:
+//
+//   uploads/<id>/<start>-<random>     some bytes of an unfinished upload, from `start` on
+//
+// Such an object is never written twice, and no multipart upload is left open between requests: a node that was cut off
+// could rewrite a part of it. An offset is reported after
+//
+//   1. the row of `garbage`: unneeded in a day, unless the upload's row names it by then  2. the object
+//   3. the row of `upload_objects` and the new offset, in one transaction that only the upload's writer can commit
+//
+// So any node can take the upload over at its offset, and what an earlier one still puts counts for nothing and goes a
+// day later. The node that receives the last byte needs all bytes for the probe: it fetches those that others received.
+// The recording's object is then made of the upload's within the store (JoinPlan), and those are removed.
+
+import Dispatch
+import Storage
+
+/// The bytes of resumable uploads as objects in a bucket. Thread-safe.
+package final class S3Spool: UploadSpool {
+  let client: S3Client
+  let catalog: Catalog
+  let scratch: MediaStore
+  /// Maximum size of one object, in bytes.
+  let objectBytes: Int64
+  private let removals = DispatchQueue(label: "upload removals", qos: .utility)
+
+  /// Keeps bytes in the bucket of `client`, and files in progress on `scratch`. `catalog` gets the rows that removal
+  /// needs, also from transactions that end uploads.
+  package init(_ client: S3Client, catalog: Catalog, scratch: MediaStore, objectBytes: Int64 = 64 << 20) {
+    (self.client, self.catalog, self.scratch, self.objectBytes) = (client, catalog, scratch, objectBytes)
+    catalog.nameDeletedObjects()
+  }
+
+  /// Does nothing: the row is enough.
+  package func prepare(_ id: UploadID) {}
+
+  /// Returns nil: other processes may receive the upload.
+  package func openPart(of id: UploadID) -> UploadPart? { nil }
+
+  /// Begins a file for the bytes from `offset` on. Returns nil if objects don't have those before.
+  package func begin(_ segments: [UploadSegment], at offset: Int64) throws(StorageError) -> (any UploadBytes)? {
+    guard let own = segments.last, own.start == offset else { return nil }
+    let objects = try catalog.objects(of: own.upload)
+    var place: Int64 = 0
+    for object in objects {
+      guard object.start == place else { return nil }
+      place = object.end
+    }
+    guard place == offset else { return nil }
+    return ObjectBytes(of: own.upload, in: self, after: objects, part: try scratch.makeTemporaryPart())
+  }
+
+  /// Removes the objects of an upload that has ended, soon. If that fails, the collection does it.
+  package func removePart(of id: UploadID) {
+    removals.async { [self] in
+      for object in (try? catalog.unneededObjects(of: id)) ?? [] { try? client.delete(object.key) }
+    }
+  }
+
+  /// Does the same.
+  package func removeParts(of id: UploadID) { removePart(of: id) }
+
+  /// Waits until the objects of uploads that have ended were removed, as far as possible.
+  package func settle() { removals.sync {} }
+
+  /// Removes the objects that are due and that no upload has. If that fails, throws and leaves the rest for the next
+  /// time. Blocks.
+  package func removeGarbage() throws(StorageError) {
+    let batch = 1000
+    while true {
+      let due = try catalog.dueUploadObjects(limit: batch)
+      for (upload, objects) in Dictionary(grouping: due, by: \.upload) {
+        let named = Set(try catalog.objects(of: upload).map(\.key))
+        for object in objects where !named.contains(object.key) {
+          try StorageError.translating { () throws(S3Error) in try client.delete(object.key) }
+        }
+        // The end of the upload records those again that it has.
+        try catalog.forget(objects)
+      }
+      // Unreadable rows stay and come again, so a batch with some of them must be the last.
+      if due.count < batch { return }
+    }
+  }
+}
+
+// @unchecked Sendable: its owner calls it from one queue at a time.
+
+/// The bytes of an upload: those that are in objects, and the file of what this node receives.
+final class ObjectBytes: UploadBytes, @unchecked Sendable {
+  private let id: UploadID
+  private let spool: S3Spool
+  private let part: UploadPart
+  /// The number of bytes before those of the file.
+  private let base: Int64
+  /// All that count.
+  private var objects: [UploadObject]
+
+  init(of id: UploadID, in spool: S3Spool, after objects: [UploadObject], part: UploadPart) {
+    (self.id, self.spool, self.objects, self.part) = (id, spool, objects, part)
+    base = objects.last?.end ?? 0
+  }
+
+  var byteCount: Int64 { base + part.byteCount }
+  var isBroken: Bool { part.isBroken }
+  private var storedCount: Int64 { objects.last?.end ?? 0 }
+
+  func append(_ bytes: Span<UInt8>) throws(StorageError) { try part.append(bytes) }
+
+  func truncate(to count: Int64) throws(StorageError) {
+    precondition(count >= storedCount, "what is in an object stays")
+    try part.truncate(to: count - base)
+  }
+
+  func sync(to count: Int64) throws(StorageError) -> [UploadObject] {
+    var new: [UploadObject] = []
+    for start in stride(from: storedCount, to: count, by: Int(spool.objectBytes)) {
+      new.append(UploadObject(of: id, start: start, bytes: min(spool.objectBytes, count - start)))
+    }
+    guard !new.isEmpty else { return [] }
+    try spool.catalog.announce(new)
+    for object in new {
+      try StorageError.translating { () throws(S3Error) in
+        try spool.client.put(file: part.path, object.start - base..<object.end - base, as: object.key)
+      }
+    }
+    objects += new
+    return new
+  }
+
+  /// Returns the file if it has all bytes; otherwise fetches those that it lacks into a new one.
+  func join() throws(StorageError) -> UploadPart {
+    let whole = base == 0 ? part : try spool.scratch.makeTemporaryPart()
+    if base > 0 {
+      for object in objects where object.start < base { try fetch(object, into: whole) }
+      try whole.append(contentsOf: part.path, bytes: part.byteCount)
+    }
+    whole.objects = objects
+    return whole
+  }
+
+  private func fetch(_ object: UploadObject, into file: UploadPart) throws(StorageError) {
+    let copy = try spool.scratch.makeTemporaryPart()
+    let info = try StorageError.translating { () throws(S3Error) in
+      try spool.client.get(object.key, into: copy.path, bytes: object.bytes)
+    }
+    let digests = try FileDigests(of: copy.path, partBytes: spool.objectBytes)
+    guard digests.bytes == object.bytes, info.sha256 ?? digests.sha256 == digests.sha256 else {
+      throw StorageError(S3Error.damaged)
+    }
+    try file.append(contentsOf: copy.path, bytes: object.bytes)
+  }
+}

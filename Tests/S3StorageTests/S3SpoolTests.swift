@@ -1,0 +1,168 @@
+import Foundation
+import PresentRows
+import Storage
+import Terms
+import Testing
+
+@testable import S3Storage
+
+/// Resumable uploads as objects.
+@Suite struct S3SpoolTests {
+  private static let never = Timestamp(milliseconds: 4_000_000_000_000)
+
+  /// One node's part in an upload.
+  private struct Writer {
+    let node: BlobsNode
+    let spool: S3Spool
+    let bytes: any UploadBytes
+    let row: Upload
+
+    /// Takes an upload over.
+    init(_ id: UploadID, at offset: Int64, _ node: BlobsNode, _ client: S3Client) throws {
+      self.node = node
+      spool = S3Spool(client, catalog: node.catalog, scratch: node.scratch, objectBytes: 6 << 20)
+      row = try node.catalog.takeOver(id, at: offset)
+      bytes = try #require(try spool.begin(try node.catalog.segments(of: id), at: offset))
+    }
+
+    /// Receives bytes and reports the offset, as a session does.
+    func receive(_ more: ArraySlice<UInt8>) throws {
+      try bytes.append(Array(more).span)
+      try report()
+    }
+
+    func report() throws {
+      let objects = try bytes.sync(to: bytes.byteCount)
+      try node.catalog.advance(
+        row.id, to: bytes.byteCount, expiresAt: S3SpoolTests.never, by: row.writer, adding: objects)
+    }
+  }
+
+  private func begin(_ cluster: BlobsCluster, _ length: Int) throws -> UploadID {
+    let upload = Upload(length: Int64(length), expiresAt: Self.never)
+    try cluster.catalog.insert(upload, limits: UploadLimits(total: 9, perClient: 9))
+    return upload.id
+  }
+
+  private func finish(_ writer: Writer, _ recording: RecordingID) throws -> StoredFile {
+    let part = try writer.bytes.join()
+    let stored = try writer.node.blobs.adopt(part, as: recording, name: "audio.wav")
+    let shape = SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 44_100, channels: 2, estimatedFrames: 9)
+    var row = Recording(id: recording, name: "a", format: shape, waveformJob: JobID())
+    (row.audioKey, row.bytes, row.sha256) = (stored.key, stored.bytes, stored.sha256)
+    try writer.node.catalog.insert(row, jobs: [], finishing: writer.row.id, expiresAt: Self.never)
+    writer.spool.removeParts(of: writer.row.id)
+    writer.spool.settle()
+    return stored
+  }
+
+  private func keys(_ cluster: BlobsCluster) -> [String] { cluster.test.store.objects(in: "sounds").keys.sorted() }
+
+  @Test("an upload that two nodes receive becomes one object, mostly by copies within the store")
+  func twoNodes() async throws {
+    let cluster = try BlobsCluster()
+    let content = TestStore.bytes(17 << 20 + 5)
+    let (first, second) = (try cluster.node("a"), try cluster.node("b"))
+    let recording = RecordingID()
+    let id = try begin(cluster, content.count)
+    let (stored, bytes) = try await cluster.blocking {
+      let one = try Writer(id, at: 0, first, cluster.test.client)
+      try one.receive(content[..<(7 << 20)])
+      try one.receive(content[(7 << 20)..<(8 << 20)])
+      let two = try Writer(id, at: 8 << 20, second, cluster.test.client)
+      try two.receive(content[(8 << 20)...])
+      #expect(try cluster.catalog.objects(of: id).map(\.bytes) == [6 << 20, 1 << 20, 1 << 20, 6 << 20, 3 << 20 + 5])
+      let stored = try finish(two, recording)
+      return (stored, try first.bytes(stored.key))
+    }
+    let isRight = bytes == content
+    #expect(isRight && stored.sha256 == Hexadecimal.text(SHA256.digest(of: content)))
+    #expect(keys(cluster) == ["recordings/\(recording)/audio.wav"])
+    #expect(cluster.test.store.uploadCount == 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: first.scratch.directory + "/uploads").count <= 1)
+  }
+
+  @Test("what a node puts after another one has taken the upload over counts for nothing, and goes a day later")
+  func formerWriter() async throws {
+    let cluster = try BlobsCluster()
+    let (first, second) = (try cluster.node("a"), try cluster.node("b"))
+    let recording = RecordingID()
+    let id = try begin(cluster, 8)
+    let bytes = try await cluster.blocking {
+      let one = try Writer(id, at: 0, first, cluster.test.client)
+      try one.receive([1, 2, 3])
+      let two = try Writer(id, at: 3, second, cluster.test.client)
+      #expect(throws: StorageError.uploadTakenOver(id)) { try one.receive([9, 9, 9, 9, 9]) }
+      try two.receive([4, 5, 6, 7, 8])
+      return try second.bytes(try finish(two, recording).key)
+    }
+    #expect(bytes == [1, 2, 3, 4, 5, 6, 7, 8])
+    #expect(keys(cluster) == ["recordings/\(recording)/audio.wav"])
+  }
+
+  @Test("an upload whose object can't be put continues at the offset that was reported")
+  func failedPut() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let node = try cluster.node("a")
+    let id = try begin(cluster, 6)
+    try await cluster.blocking {
+      let one = try Writer(id, at: 0, node, cluster.test.client)
+      try one.receive([1, 2, 3])
+    }
+    // The store carries it out but doesn't say so.
+    cluster.test.store.fail(.cuts(afterBytes: 0))
+    let key = try await cluster.blocking {
+      let two = try Writer(id, at: 3, node, cluster.test.client)
+      #expect(throws: StorageError.self) { try two.receive([4, 5, 6]) }
+      #expect(try cluster.catalog.upload(id)?.offset == 3)
+      let three = try Writer(id, at: 3, node, cluster.test.client)
+      try three.receive([4, 5, 6])
+      return try finish(three, RecordingID()).key
+    }
+    #expect(try await cluster.blocking { try node.bytes(key) } == [1, 2, 3, 4, 5, 6])
+    cluster.advance(90_000)
+    try await cluster.blocking {
+      try S3Spool(cluster.test.client, catalog: cluster.catalog, scratch: node.scratch).removeGarbage()
+    }
+    #expect(keys(cluster) == ["\(key)"])
+  }
+
+  @Test("an upload with missing bytes isn't begun, and a damaged object isn't joined")
+  func damage() async throws {
+    let cluster = try BlobsCluster()
+    let node = try cluster.node("a")
+    let id = try begin(cluster, 6)
+    try await cluster.blocking {
+      let one = try Writer(id, at: 0, node, cluster.test.client)
+      try one.receive([1, 2, 3])
+      #expect(try one.spool.begin([UploadSegment(upload: id, start: 9, writer: 7)], at: 9) == nil)
+      let two = try Writer(id, at: 3, node, cluster.test.client)
+      try two.receive([4, 5, 6])
+      cluster.test.store.fail(.damages)
+      #expect(throws: StorageError.self) { try two.bytes.join() }
+      #expect(try finish(two, RecordingID()).bytes == 6)
+    }
+  }
+
+  @Test("an abandoned upload's objects are removed by the rows that its end has written")
+  func abandoned() async throws {
+    let cluster = try BlobsCluster()
+    let node = try cluster.node("a")
+    let id = try begin(cluster, 6)
+    try await cluster.blocking {
+      let one = try Writer(id, at: 0, node, cluster.test.client)
+      try one.receive([1, 2, 3])
+      cluster.advance(90_000)
+      try one.spool.removeGarbage()
+      #expect(keys(cluster).count == 1, "it may still go on")
+      try cluster.catalog.deleteUpload(id)
+      // Its node dies here.
+      try one.spool.removeGarbage()
+      #expect(keys(cluster).count == 1)
+      cluster.advance(90_000)
+      try one.spool.removeGarbage()
+      try cluster.catalog.forgetSettledDeletions()
+    }
+    #expect(keys(cluster) == [])
+  }
+}
