@@ -75,8 +75,8 @@ let package = Package(
     .target(
       name: "AudioService",
       dependencies: [
-        "Terms", "HTTP", "Storage", "PostgresStorage", "Labels", "Processing", "Jobs", "Webhooks", "Waveform",
-        "AudioIO", "Media", "Denoise", "CLinux", "CViewer",
+        "Terms", "HTTP", "Storage", "PostgresStorage", "S3Storage", "Labels", "Processing", "Jobs", "Webhooks",
+        "Waveform", "AudioIO", "Media", "Denoise", "CLinux", "CViewer",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
@@ -121,6 +121,9 @@ let package = Package(
       swiftSettings: strict),
     // An S3-compatible store that verifies signatures and fails on request; for tests.
     .target(name: "ObjectStore", dependencies: ["HTTP", "Storage"], path: "Tests/ObjectStore", swiftSettings: strict),
+    // The same as a program, for tests that block their threads.
+    .executableTarget(
+      name: "BucketServer", dependencies: ["ObjectStore"], path: "Tests/BucketServer", swiftSettings: strict),
     .testTarget(
       name: "MediaTests", dependencies: ["Media", "Randomness"], exclude: ["Programs"], swiftSettings: strict),
     .testTarget(name: "AudioIOTests", dependencies: ["AudioIO", "Randomness"], swiftSettings: strict),
@@ -168,7 +171,10 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "EndToEndTests",
-      dependencies: ["stillwave", "Contract", "CSndfile", "FailingProgram", "Fenced", "PostgresServer", "Randomness"],
+      dependencies: [
+        "stillwave", "BucketServer", "Contract", "CSndfile", "FailingProgram", "Fenced", "PostgresServer", "Randomness",
+        "S3Storage",
+      ],
       exclude: ["Fixtures"], swiftSettings: strict),
     // Fences itself in like a worker and tries to escape; for tests.
     .executableTarget(

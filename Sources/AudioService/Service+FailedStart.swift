@@ -8,11 +8,17 @@ extension Service {
     switch error {
     case HTTPServerError.cannotListen(let host, let port, let number):
       "Can't listen on \(host):\(port): \(systemWords(number)). Choose another address with --listen."
-    case StorageError.inUse(let path): "Another service uses \(path). Choose another folder with --data."
+    case StorageError.inUse(let path):
+      "Another service uses \(path). Choose another folder with --data, or with --scratch if the media are in a bucket."
     case StorageError.nodeInUse(let path):
       "Another process has this node's name (\(path)). Give each node its own with --node."
     case StorageError.sharedMedia(let path):
       "\(path) has the media of several machines and is no data folder. Start the service with --catalog and --media."
+    case StorageError.otherMedia(let path) where path.hasPrefix("s3://"):
+      """
+      \(path) isn't the bucket whose recordings the catalog describes. Nothing was changed. See that --catalog and \
+      --media belong together.
+      """
     case StorageError.otherMedia(let path):
       """
       \(path) isn't the folder whose recordings the catalog describes. Nothing was changed. See that its disk is \
@@ -33,6 +39,8 @@ extension Service {
     case SharedStorage.Fault.olderCatalog:
       "The catalog has no tables yet, or those of an earlier version. Start a node of this version first."
     case let error as UnusableFile: error.description
+    case StorageError.objectStore(let detail): "The bucket of --media can't be used: \(detail)."
+    case StorageError.storeUnreachable(let detail): "The store of --media can't be reached: \(detail)."
     case let error as PostgresError: words(for: error)
     default: logText(error)
     }

@@ -30,7 +30,7 @@ package final class Service: Sendable {
     let storage = try OpenStorage(configuration)
     let catalog = storage.catalog
     let access = try Access(configuration) { catalog.time }
-    let context = Context(configuration, access: access, catalog: catalog, store: storage.store, work: work, log: log)
+    let context = Context(configuration, access: access, catalog: catalog, media: storage.media, work: work, log: log)
     (self.context, self.catalog, self.storage) = (context, catalog, storage)
     retention = Retention(context, catalog)
     watcher = AccessWatcher(context)
@@ -69,7 +69,9 @@ package final class Service: Sendable {
     operators = Self.operatorsServer(configuration, context)
     context.metrics.watch { [weak server] in server?.statistics ?? ServerStatistics() }
     // What lies in a shared folder may be another node's work.
-    if !storage.isShared { Self.settle(context, catalog, verified: storage.isVerified) }
+    if !storage.isShared, let store = storage.media.folder {
+      Self.settle(context, catalog, store, verified: storage.isVerified)
+    }
   }
 
   /// Creates the server of the operators' own port; nil if there is none.
@@ -96,14 +98,14 @@ package final class Service: Sendable {
   }
 
   /// Removes what earlier runs left unfinished, and restores what the catalog has lost.
-  private static func settle(_ context: Context, _ catalog: Catalog, verified: Bool) {
+  private static func settle(_ context: Context, _ catalog: Catalog, _ store: MediaStore, verified: Bool) {
     if !verified {
       context.log.notice("the catalog is too large to be checked at the start: nothing is removed based on it", [:])
     }
-    let report = Reconciliation(catalog: catalog, store: context.store).run(verified: verified)
+    let report = Reconciliation(catalog: catalog, store: store).run(verified: verified)
     catalog.startReport.withLock { $0 = report }
     do {
-      let lost = try LostParts(catalog: catalog, store: context.store).settle()
+      let lost = try LostParts(catalog: catalog, store: store).settle()
       if lost.gone + lost.short > 0 {
         context.log.failure("unfinished uploads lost bytes", ["all": "\(lost.gone)", "some": "\(lost.short)"])
       }
@@ -140,10 +142,10 @@ package final class Service: Sendable {
   }
 
   /// Runs after the start, because many recordings take a while.
-  private static func tendFolders(_ context: Context, _ catalog: Catalog, verified: Bool) {
+  private static func tendFolders(_ context: Context, _ catalog: Catalog, _ store: MediaStore, verified: Bool) {
     do {
       // Jobs are running, so a file may be lent to a running ffmpeg as well as to one left by a killed run.
-      let report = try Reconciliation(catalog: catalog, store: context.store)
+      let report = try Reconciliation(catalog: catalog, store: store)
         .tendFolders(verified: verified, isLent: LentFiles.settle)
       if report.corrected > 0 {
         context.log.failure("damaged rows were written again from the folders", ["recordings": "\(report.corrected)"])
@@ -163,17 +165,21 @@ package final class Service: Sendable {
   private static func collectGarbage(
     _ context: Context, _ catalog: Catalog, createdSince start: Timestamp = Timestamp(milliseconds: 0)
   ) {
+    removeUnneeded(context, catalog, createdSince: start)
+    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + 3600) { [weak context, weak catalog] in
+      if let context, let catalog { collectGarbage(context, catalog, createdSince: catalog.time + -3 * 86_400) }
+    }
+  }
+
+  private static func removeUnneeded(_ context: Context, _ catalog: Catalog, createdSince start: Timestamp) {
     do {
-      var count = try GarbageCollection(catalog: catalog, store: context.store).run()
-      if catalog.isShared {
-        count += try SharedUpkeep(catalog: catalog, store: context.store).run(createdSince: start)
-      }
+      try context.media.bucket?.removeUnneeded()
+      guard let store = context.media.folder else { return }
+      var count = try GarbageCollection(catalog: catalog, store: store).run()
+      if catalog.isShared { count += try SharedUpkeep(catalog: catalog, store: store).run(createdSince: start) }
       if count > 0 { context.log.notice("removed files that are no longer needed", ["files": "\(count)"]) }
     } catch {
       context.log.failure("files that are no longer needed could not be removed", ["error": logText(error)])
-    }
-    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + 3600) { [weak context, weak catalog] in
-      if let context, let catalog { collectGarbage(context, catalog, createdSince: catalog.time + -3 * 86_400) }
     }
   }
 
@@ -211,8 +217,8 @@ package final class Service: Sendable {
     let address = try server.start()
     context.work.start { [context, catalog, storage] in
       if storage.isVerified { Self.collectGarbage(context, catalog) }
-      guard !storage.isShared else { return }
-      Self.tendFolders(context, catalog, verified: storage.isVerified)
+      guard !storage.isShared, let store = storage.media.folder else { return }
+      Self.tendFolders(context, catalog, store, verified: storage.isVerified)
       Self.lookForMissingFiles(context)
     }
     // An earlier run may have ended between a deletion and its erasure.
@@ -268,9 +274,9 @@ package final class Service: Sendable {
 
   /// Moves the whole catalog into its one file, so that a copy of the data folder is a backup.
   private func closeCatalog() {
-    guard !storage.isShared else { return }
+    guard !storage.isShared, let store = storage.media.folder else { return }
     do {
-      try Reconciliation(catalog: catalog, store: context.store).forgetRemovals()
+      try Reconciliation(catalog: catalog, store: store).forgetRemovals()
       // The catalog isn't closed: work begun after the start may still read it.
       try catalog.checkpoint()
     } catch {

@@ -64,6 +64,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     defer {
       OwnProcess.eraseVariable("STILLWAVE_WEBHOOK_SECRET")
       OwnProcess.eraseVariable("STILLWAVE_CATALOG")
+      for name in BucketSettings.secretVariables { OwnProcess.eraseVariable(name) }
       // Refused, but it was given.
       OwnProcess.eraseArgument("--webhook-secret")
     }

@@ -21,9 +21,14 @@ import Testing
     "admin-listen": ("127.0.0.9:1", "[::1]:2"),
     "webhook-secret-file": ("/proc/version", ""), "catalog": ("postgres://one/x", "postgres://two/x"),
     "media": ("file:///one", "file:///two"), "node": ("one", "two"), "role": ("api", "work"),
+    "s3-endpoint": ("http://one", "https://two:7480"), "s3-region": ("one", "two"), "s3-style": ("path", "virtual"),
+    "s3-encryption": ("AES256", "aws:kms"), "s3-credentials": ("one", "two"), "scratch": ("one", "two"),
   ]
   /// Settings that others need.
   private static let companions = ["catalog": "postgres://h/x", "media": "file:///m"]
+  private static let bucketCompanions = [
+    "catalog": "postgres://h/x", "media": "s3://bucket", "s3-credentials": "key",
+  ]
 
   private func dump(_ flags: [String: String], _ variables: [String: String] = [:]) throws -> String {
     var configuration = try Configuration(flags: flags, variable: { variables[$0] })
@@ -39,7 +44,9 @@ import Testing
     let setting = try #require(Self.all.first { $0.name == name })
     let (one, two) = Self.examples[name] ?? ("7", "9")
     let isOfNodes = ["catalog", "media", "node", "role", "lease", "drain"].contains(name)
-    let others = isOfNodes ? Self.companions.filter { $0.key != name } : [:]
+    let isOfBuckets = ["scratch", "max-cache-bytes"].contains(name) || name.hasPrefix("s3-")
+    let companions = isOfNodes ? Self.companions : isOfBuckets ? Self.bucketCompanions : [:]
+    let others = companions.filter { $0.key != name }
     func dump(flag: String?, variable: String? = nil) throws -> String {
       let flags = others.merging(flag.map { [name: $0] } ?? [:]) { $1 }
       return try self.dump(flags, variable.map { [setting.variable: $0] } ?? [:])
@@ -63,6 +70,37 @@ import Testing
       throws: { "\($0)".contains("STILLWAVE_CATALOG") && !"\($0)".contains("p4ss") })
     #expect(try dump(media, ["STILLWAVE_CATALOG": url]).contains("p4ss"))
     #expect(try dump(media.merging(["catalog": "postgres://u@h:5432/x"]) { $1 }).contains("u@h:5432"))
+  }
+
+  @Test(
+    "settings of a bucket that can't be used or don't go together are refused, with the reason",
+    arguments: [
+      (["media": "s3://b"], "3 to 63"), (["media": "s3://bucket/a//b"], "a prefix consists of"),
+      (["media": "s3://bucket?color=red"], "has the option “color”"),
+      (["media": "s3://bucket?region=a", "s3-region": "b"], "“region” twice"),
+      (["s3-endpoint": "store:7480"], "--s3-endpoint is http"), (["s3-endpoint": "http://s/path"], "without a path"),
+      (["s3-region": "a b"], "--s3-region is a name"), (["s3-style": "host"], "--s3-style is path or virtual"),
+      (["s3-encryption": "none"], "--s3-encryption is AES256 or aws:kms"), (["max-cache-bytes": "0"], "greater than 0"),
+      (["s3-credentials": ""], "needs a key"), (["catalog": ""], "need --catalog"),
+      (["keys": "k"], "needs --token-secret-file"),
+      (["media": "file:///m", "s3-credentials": "", "scratch": "x"], "need --media s3://BUCKET"),
+      (["media": "file:///m"], "need --media s3://BUCKET"),
+    ])
+  func buckets(flags: [String: String], reason: String) {
+    #expect(
+      performing: { try dump(Self.bucketCompanions.merging(flags) { $1 }) }, throws: { "\($0)".contains(reason) })
+  }
+
+  @Test func theKeyOfABucketComesFromTheEnvironmentOrAFileAndIsNotShown() throws {
+    var flags = Self.bucketCompanions
+    flags["s3-credentials"] = nil
+    let shown = try dump(flags, ["AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "p4ss"])
+    #expect(!shown.contains("p4ss"))
+    let configuration = try Configuration(flags: flags) { ["AWS_SHARED_CREDENTIALS_FILE": "/x"][$0] }
+    #expect(configuration.cluster.bucket.credentials != nil)
+    #expect(throws: SettingError.self) {
+      try Configuration(flags: flags) { ["AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": ""][$0] }
+    }
   }
 
   @Test func secretsAreRefusedAsFlags() throws {

@@ -40,7 +40,7 @@ final class TestBench: Sendable {
   let responder: any HTTPResponder
 
   var runner: JobRunner { context.runner }
-  var store: MediaStore { context.store }
+  let store: MediaStore
 
   init(
     script: String = "finish", in folder: TemporaryFolder? = nil, holder: LeaseHolder = LeaseHolder(),
@@ -67,12 +67,12 @@ final class TestBench: Sendable {
 
     let log = ServiceLog(logged.logger)
     let work = WorkQueue(label: "test")
-    let store = try MediaStore(directory: configuration.dataDirectory)
+    store = try MediaStore(directory: configuration.dataDirectory)
     let database = try SQLiteEngine(path: configuration.dataDirectory + "/catalog.sqlite")
     catalog = Catalog(engine: engine(database), holder: holder)
     context = Context(
-      configuration, access: try Access(configuration) { [catalog] in catalog.time }, catalog: catalog, store: store,
-      work: work, log: log)
+      configuration, access: try Access(configuration) { [catalog] in catalog.time }, catalog: catalog,
+      media: MediaPlaces(store), work: work, log: log)
     responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)
       log.answered(request, with: problem, for: error)

@@ -13,7 +13,7 @@ final class Context: Sendable {
   /// Private, so that no handler reads or changes rows except through the catalog of its caller.
   private let wholeCatalog: Catalog
   /// For upkeep; handlers use its parts.
-  let store: MediaStore
+  let media: MediaPlaces
   let blobs: any Blobs
   let scratch: any Scratch
   let spool: any UploadSpool
@@ -43,20 +43,20 @@ final class Context: Sendable {
   let jobMeter: MeteredJobLog
 
   init(
-    _ configuration: Configuration, access: Access, catalog: Catalog, store: MediaStore, work: WorkQueue,
+    _ configuration: Configuration, access: Access, catalog: Catalog, media: MediaPlaces, work: WorkQueue,
     log: ServiceLog
   ) {
     self.configuration = configuration
     self.access = access
     accounts = TenantAccounts(access, defaults: configuration.tenantLimits)
     wholeCatalog = catalog
-    self.store = store
-    (blobs, scratch, spool, growingWaveforms) = (store, store, store, store)
+    self.media = media
+    (blobs, scratch, spool, growingWaveforms) = (media.blobs, media.scratch, media.spool, media.growingWaveforms)
     erasure = Erasure(catalog, log)
     questions = UploadQuestions(configuration, log: log) { catalog.time }
     self.work = work
     self.log = log
-    catalog.keepDescriptions(in: store) { id, error in
+    catalog.keepDescriptions(in: media.descriptions) { id, error in
       log.failure(
         "a recording's description could not be written", ["recording": id.text, "error": logText(error)])
     }
@@ -92,6 +92,7 @@ final class Context: Sendable {
         limit: configuration.maximumEventStreams,
         clientLimit: { [most = configuration.maximumEventStreamsPerClient] _ in most }))
     catalog.whenChanged { [changes, erasure] in
+      media.forget($0.deleted.map(\.id))
       if $0.leavesTraces { erasure.note() }
       changes.post($0)
     }
@@ -99,7 +100,7 @@ final class Context: Sendable {
     counter?.count()
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work, base: configuration.basePath)
     metrics = Metrics(webhooks)
-    readiness = Readiness { Readiness.Finding(configuration, catalog: catalog, store: store) }
+    readiness = Readiness { Readiness.Finding(configuration, catalog: catalog, media: media) }
     admission = UploadAdmission(
       configuration: configuration, scratch: scratch, runner: runner, probes: probes, work: work)
     uploads = UploadSessionTable(

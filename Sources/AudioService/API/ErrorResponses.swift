@@ -217,6 +217,8 @@ private func problem(for error: StorageError) -> Problem {
   case .busy: unwritableProblem("catalog_busy", "The service's catalog is busy; nothing was changed.")
   case .unreachable:
     unwritableProblem("catalog_unwritable", "The service can't use its catalog right now; nothing was changed.")
+  case .storeUnreachable, .objectStore:
+    unwritableProblem("media_unavailable", "The service can't use its store of recordings right now. Try again later.")
   case .outcomeUnknown:
     Problem(
       .internalServerError, code: "outcome_unknown",
@@ -280,6 +282,8 @@ func problem(for finding: Readiness.Finding) -> Problem {
   case .ready: internalProblem
   case .diskIsFull: unreadyProblem("disk_full", "The disk is full, except for the space kept in reserve.")
   case .diskFails: unreadyProblem("disk_unwritable", "The data folder can't be written. Is its disk read-only?")
+  case .mediaFail:
+    unreadyProblem("media_unavailable", "The bucket with the recordings can't be reached or refuses requests.")
   case .catalogFails: unreadyProblem("catalog_unwritable", "The catalog can't be written.")
   case .catalogIsBusy:
     unreadyProblem("catalog_busy", "The catalog doesn't respond: another program has locked it, or the disk hangs.")

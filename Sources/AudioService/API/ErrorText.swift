@@ -13,6 +13,8 @@ func logText(_ error: any Error) -> String {
   case StorageError.database(let code, let message): "SQLite error \(code): \(message)"
   case StorageError.server(let state, let message): "SQLSTATE \(state): \(message)"
   case StorageError.unreachable(let detail): "the database server can't be reached: \(detail)"
+  case StorageError.storeUnreachable(let detail): "the store of recordings can't be reached: \(detail)"
+  case StorageError.objectStore(let detail): "the store of recordings refuses a request: \(detail)"
   case StorageError.diskFull, ServiceError.diskFull: "the disk is full"
   case ServiceError.storage(let error): logText(error)
   case ServiceError.workerUnavailable(let reason): reason

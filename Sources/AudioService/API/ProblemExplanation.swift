@@ -335,6 +335,10 @@ struct ProblemExplanation: Sendable {
       "The service can't write its database at the moment. Nothing was changed.",
       "Operators: check the disk and the permissions of the data folder."),
     Self(
+      "media_unavailable", "The store of recordings can't be used",
+      "The recordings are in a bucket, and its store can't be reached or refuses requests at the moment.",
+      "Try again after “Retry-After” seconds. Operators: the log has the store's answer."),
+    Self(
       "data_folder_replaced", "The data folder was replaced",
       "The catalog or the lock in the service's data folder was removed or replaced while the service ran. Nothing was "
         + "changed.", "Operators: restart the service."),

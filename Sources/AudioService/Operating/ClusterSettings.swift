@@ -20,8 +20,10 @@ package struct ClusterSettings: Sendable {
 
   /// The PostgreSQL database with the catalog: `postgres://…`, perhaps with a password.
   package var catalogURL: String?
-  /// The folder with the media, which all nodes have mounted.
+  /// The folder with the media, which all nodes have mounted; nil if they are in a bucket.
   package var mediaDirectory: String?
+  /// The bucket with the media, and what a node needs to use it.
+  package var bucket = BucketSettings()
   /// What this node does.
   package var role = Role.all
   /// The name of this node, different for each; nil for the name of the machine.
@@ -48,12 +50,15 @@ package struct ClusterSettings: Sendable {
 
   /// Throws if the settings don't go together.
   func check() throws(SettingError) {
+    let hasMedia = mediaDirectory != nil || bucket.address != nil
     if catalogURL == nil {
-      guard mediaDirectory == nil, node == nil, role == .all, drainSeconds == 0 else {
+      guard !hasMedia, node == nil, role == .all, drainSeconds == 0 else {
         throw SettingError("--media, --node, --role and --drain are for several machines and need --catalog.")
       }
-    } else if mediaDirectory == nil {
-      throw SettingError("--catalog needs --media, the folder that all nodes share: --media file:///srv/stillwave.")
+    } else if !hasMedia {
+      throw SettingError(
+        "--catalog needs --media, the folder or the bucket that all nodes share: --media file:///srv/stillwave or "
+          + "--media s3://BUCKET.")
     }
   }
 }
@@ -74,12 +79,20 @@ extension Setting {
       configuration.cluster.catalogURL = text
     },
     Setting(
-      "media", "URL", "Folder of the recordings that all nodes share, with --catalog: file:///srv/stillwave.",
-      default: "the data folder"
+      "media", "URL",
+      "Folder or bucket of the recordings that all nodes share, with --catalog: file:///srv/stillwave or "
+        + "s3://BUCKET/PREFIX.", default: "the data folder"
     ) { (text: String, configuration) throws(SettingError) in
+      configuration.cluster.mediaDirectory = nil
+      configuration.cluster.bucket.address = nil
       guard !text.isEmpty else { return }
+      if text.hasPrefix("s3://") {
+        configuration.cluster.bucket.address = text
+        return
+      }
       guard text.hasPrefix("file:///"), text.utf8.count > 8 else {
-        throw SettingError("--media is the URL of a folder, such as file:///srv/stillwave; it was “\(text)”.")
+        throw SettingError(
+          "--media is the URL of a folder or a bucket, such as file:///srv/stillwave or s3://BUCKET; it was “\(text)”.")
       }
       configuration.cluster.mediaDirectory = String(text.dropFirst("file://".utf8.count))
     },

@@ -6,7 +6,7 @@ extension Context {
   /// All metrics in Prometheus' text format. Blocks.
   func metricsText() -> String {
     let (waiting, running) = runner.live.counts
-    var text = metrics.text(liveJobs: waiting + running, orphans: store.orphanCount())
+    var text = metrics.text(liveJobs: waiting + running, orphans: media.orphanCount)
     func gauge(_ name: String, _ help: String, _ values: [(labels: String, value: String)]) {
       text += "# HELP \(name) \(help)\n# TYPE \(name) gauge\n"
       for (labels, value) in values { text += "\(name)\(labels) \(value)\n" }
@@ -27,7 +27,7 @@ extension Context {
     gauge(
       "stillwave_waiting", "Requests that wait for their client's turn.",
       lanes.map { ("{lane=\"\($0.name)\"}", "\($0.figures.waiting)") })
-    if let free = try? store.freeBytes() {
+    if let free = try? scratch.freeBytes() {
       gauge("stillwave_disk_free_bytes", "Free space on the disk of the data folder.", [("", "\(free)")])
     }
     func histogram(_ name: String, _ help: String, _ lines: (String) -> String) {

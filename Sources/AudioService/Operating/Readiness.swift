@@ -14,6 +14,8 @@ final class Readiness: Sendable {
     case ready, diskIsFull
     /// Files can't be created, for example because the disk is read-only or the folder is gone.
     case diskFails(String)
+    /// The bucket with the recordings can't be used.
+    case mediaFail(String)
     case catalogFails(String)
     /// A check didn't finish in time: another program holds the catalog's lock, or the disk hangs.
     case catalogIsBusy
@@ -95,14 +97,13 @@ final class Readiness: Sendable {
 
 extension Readiness.Finding {
   /// Tries everything that uploads and jobs need. Blocks.
-  init(_ configuration: Configuration, catalog: Catalog, store: MediaStore) {
+  init(_ configuration: Configuration, catalog: Catalog, media: MediaPlaces) {
     do {
-      guard try store.freeBytes() > configuration.reservedDiskBytes else {
+      guard try media.scratch.freeBytes() > configuration.reservedDiskBytes else {
         self = .diskIsFull
         return
       }
-      try store.checkClaim()
-      try store.check()
+      try media.checkDisk()
     } catch {
       self =
         switch error {
@@ -110,6 +111,10 @@ extension Readiness.Finding {
         case .claimLost: .dataFolderIsReplaced("\(error)")
         default: .diskFails("\(error)")
         }
+      return
+    }
+    do { try media.bucket?.check() } catch {
+      self = .mediaFail("\(error)")
       return
     }
     do { try catalog.check() } catch {

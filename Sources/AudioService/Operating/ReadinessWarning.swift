@@ -7,7 +7,7 @@ enum ReadinessWarning {
   static func all(_ context: Context) -> [Warning] {
     let report = context.startReport
     let all = [
-      fence(context.configuration), orphans(context.store.orphanCount()), unreadable(report.unreadable),
+      fence(context.configuration), orphans(context.media.orphanCount), unreadable(report.unreadable),
       unverified(report.isUnverified), feed(context.feed?.ageSeconds, isShared: context.feed != nil),
     ]
     return all.compactMap { $0 }

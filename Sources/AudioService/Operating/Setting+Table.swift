@@ -11,7 +11,7 @@ import Webhooks
 
 extension Setting {
   /// Settings of the service.
-  package static let service = alone + cluster
+  package static let service = alone + cluster + bucket
 
   private static let alone: [Setting] = [
     Setting(

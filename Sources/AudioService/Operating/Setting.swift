@@ -74,6 +74,12 @@ extension Configuration {
       try setting.set(text, in: &self)
     }
     try cluster.check()
+    try cluster.bucket.complete(variable)
+    guard cluster.bucket.address == nil || keysPath == nil || tokenSecretPath != nil else {
+      throw SettingError(
+        "--keys with --media s3://… needs --token-secret-file, with the same file on every node: there is no folder in "
+          + "which nodes could share a secret.")
+    }
     if let url = flags["catalog"], ClusterSettings.hasPassword(url) {
       throw SettingError(
         "--catalog with a password isn't accepted on the command line, where other users can see it. Set "

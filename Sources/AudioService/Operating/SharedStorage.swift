@@ -20,6 +20,9 @@ package struct SharedStorage {
 
   /// Takes in what `flags` and the environment name, as for `serve`; nil if they name nothing.
   package init?(flags: [String: String], variable: (String) -> String?) throws(SettingError) {
+    if (flags["media"] ?? variable("STILLWAVE_MEDIA"))?.hasPrefix("s3://") == true {
+      throw SettingError("stillwave check compares a folder with its catalog; it can't look into a bucket yet.")
+    }
     let variables = Set(Self.settings.map(\.variable))
     let cluster = try Configuration(flags: flags) { variables.contains($0) ? variable($0) : nil }.cluster
     guard let url = cluster.catalogURL, let media = cluster.mediaDirectory else { return nil }

@@ -122,8 +122,8 @@ struct Waveforms: Sendable {
     of document: WaveformDocument, from waveform: OpenWaveform, for client: @autoclosure () -> Client
   ) async throws -> ResponseBody {
     let window = document.window
-    // A shared folder is on another machine, whose answers an event loop must not wait for.
-    if context.store.node == nil, Self.isWrittenAtOnce(window, from: waveform) {
+    // An event loop must not wait for the answers of another machine.
+    if !context.media.isRemote, Self.isWrittenAtOnce(window, from: waveform) {
       return .bytes(document.bytes(of: try waveform.slice(window)))
     }
     let drawings = context.drawings

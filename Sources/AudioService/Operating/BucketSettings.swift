@@ -1,0 +1,120 @@
+import S3Storage
+
+/// How a node reaches the bucket that `--media s3://…` names, and what it keeps on its own disk.
+package struct BucketSettings: Sendable {
+  /// The address; nil if the media aren't in a bucket.
+  package var address: String?
+  /// Further options of the address: endpoint, region, style and encryption.
+  package var options: [String: String] = [:]
+  /// The file with the key; nil for the environment or the file that AWS's tools use.
+  package var credentialsPath: String?
+  /// Where the key comes from; nil without a bucket.
+  package var credentials: CredentialSource?
+  /// The maximum size of the cache.
+  package var cacheBytes = defaultCacheBytes
+  /// The folder for files in progress and the cache; nil for the one in the data folder.
+  package var scratchDirectory: String?
+
+  private static let defaultCacheBytes: Int64 = 10 << 30
+
+  /// Creates settings without a bucket.
+  package init() {}
+
+  /// The bucket; nil without an address. Throws if the address or an option is invalid.
+  func bucket() throws(SettingError) -> S3Bucket? {
+    guard let address else { return nil }
+    let options = options.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+    do throws(S3Error) { return try S3Bucket(address, options: options) } catch {
+      guard case .invalidAddress(let fault) = error else { throw SettingError("--media: \(error)") }
+      throw SettingError(Self.words(for: fault))
+    }
+  }
+
+  private static func words(for fault: S3Bucket.Fault) -> String {
+    switch fault {
+    case .scheme, .bucket:
+      "--media s3://BUCKET/PREFIX: the name of a bucket has 3 to 63 of a-z, 0-9, dots and hyphens."
+    case .prefix: "--media s3://BUCKET/PREFIX: a prefix consists of names of a-z, A-Z, 0-9 and -._, with / in between."
+    case .endpoint: "--s3-endpoint is http:// or https://, a host and perhaps a port, without a path."
+    case .region: "--s3-region is a name such as eu-central-1."
+    case .option(let name): "--media has the option “\(name)” twice, or it isn't one, or it can't have that value."
+    }
+  }
+
+  /// Finds where the key comes from, and throws if the settings don't go together. `variable` returns the value of an
+  /// environment variable.
+  mutating func complete(_ variable: (String) -> String?) throws(SettingError) {
+    guard try bucket() != nil else {
+      guard options.isEmpty, credentialsPath == nil, cacheBytes == Self.defaultCacheBytes,
+        scratchDirectory == nil
+      else {
+        throw SettingError(
+          "--s3-endpoint, --s3-region, --s3-style, --s3-encryption, --s3-credentials, --max-cache-bytes and --scratch are "
+            + "for media in a bucket and need --media s3://BUCKET.")
+      }
+      return
+    }
+    if let credentialsPath {
+      credentials = CredentialSource(file: credentialsPath)
+      return
+    }
+    var environment: [String: String] = [:]
+    for name in Self.variables { environment[name] = variable(name) }
+    do throws(S3Error) { credentials = try CredentialSource(environment: environment) } catch {
+      throw SettingError(
+        "--media s3://… needs a key: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, or a file with "
+          + "--s3-credentials.")
+    }
+  }
+
+  private static let variables = secretVariables + ["AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE", "HOME"]
+
+  /// The environment variables with parts of a key.
+  package static let secretVariables = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"]
+}
+
+extension Setting {
+  /// Settings of media in a bucket.
+  static let bucket: [Setting] = [
+    option(
+      "endpoint", "URL", "Address of an S3-compatible store: http://store:7480.", default: "Amazon's of the region"),
+    option("region", "NAME", "Region of the bucket.", default: "us-east-1"),
+    option(
+      "style", nil, "How the store is addressed: path (HOST/BUCKET) or virtual (BUCKET.HOST).", ["path", "virtual"],
+      default: "path with --s3-endpoint, else virtual"),
+    option(
+      "encryption", nil, "Encryption that the store is asked for: AES256 or aws:kms.", ["AES256", "aws:kms"],
+      default: "the bucket's"),
+    Setting(
+      "s3-credentials", "FILE",
+      "File with the store's key in the format of ~/.aws/credentials, which is read again when it has changed.",
+      default: "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials"
+    ) { (path: String, configuration) throws(SettingError) in
+      configuration.cluster.bucket.credentialsPath = path.isEmpty ? nil : path
+    },
+    .number(
+      "max-cache-bytes", "Disk space for recordings of a bucket; the least recently used go first.", .bytes,
+      default: "10 GiB"
+    ) { (bytes: Int64, configuration) in configuration.cluster.bucket.cacheBytes = bytes },
+    Setting(
+      "scratch", "DIR", "Folder of this node for files in progress and for what it has of a bucket; may be lost.",
+      default: "“scratch” in the data folder"
+    ) { (path: String, configuration) throws(SettingError) in
+      configuration.cluster.bucket.scratchDirectory = path.isEmpty ? nil : path
+    },
+  ]
+
+  /// An option of the bucket's address, one of `values` if there are some.
+  private static func option(
+    _ name: String, _ placeholder: String?, _ help: String, _ values: [String] = [], default standard: String
+  ) -> Setting {
+    Setting("s3-" + name, placeholder, help + " With --media s3://….", default: standard) {
+      (text: String, configuration) throws(SettingError) in
+      guard !text.isEmpty else { return }
+      guard values.isEmpty || values.contains(text) else {
+        throw SettingError("--s3-\(name) is \(values.joined(separator: " or ")); it was “\(text)”.")
+      }
+      configuration.cluster.bucket.options[name] = text
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import S3Storage
+import Storage
+
+/// Where the recordings' files and the files in progress are: in a folder, or in a bucket and on this node's own disk.
+struct MediaPlaces: Sendable {
+  let blobs: any Blobs
+  let scratch: any Scratch
+  let spool: any UploadSpool
+  let growingWaveforms: any GrowingWaveforms
+  let descriptions: any DescriptionStore
+  /// The folder with everything; nil with a bucket.
+  let folder: MediaStore?
+  /// The media in a bucket; nil without.
+  let bucket: S3Media?
+  /// The disk for files in progress.
+  private let disk: MediaStore
+
+  /// Everything in one folder.
+  init(_ store: MediaStore) {
+    (blobs, scratch, spool, growingWaveforms, descriptions) = (store, store, store, store, store)
+    (folder, bucket, disk) = (store, nil, store)
+  }
+
+  /// A bucket and a disk.
+  init(_ media: S3Media) {
+    (blobs, scratch, spool, descriptions) = (media.blobs, media.scratch, media.spool, media.blobs)
+    growingWaveforms = OwnGrowingWaveforms(on: media.scratch)
+    (folder, bucket, disk) = (nil, media, media.scratch)
+  }
+
+  /// Whether reading a file may wait for another machine.
+  var isRemote: Bool { folder.map { $0.node != nil } ?? true }
+
+  /// Number of folders and uploads that were set aside because nothing explains them.
+  var orphanCount: Int { folder?.orphanCount() ?? 0 }
+
+  /// Takes in that recordings were deleted. Doesn't block.
+  func forget(_ deleted: [RecordingID]) {
+    guard let bucket, !deleted.isEmpty else { return }
+    bucket.forget(deleted)
+  }
+
+  /// Throws if uploads and jobs can't write files. Blocks.
+  func checkDisk() throws(StorageError) {
+    try disk.checkClaim()
+    if let folder { try folder.check() } else { try disk.checkReceiving() }
+  }
+}

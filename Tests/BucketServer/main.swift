@@ -1,0 +1,12 @@
+// BucketServer BUCKET ACCESSKEY SECRETKEY: serves an empty bucket in memory until it is killed, and prints its address.
+
+import Foundation
+import ObjectStore
+
+let words = CommandLine.arguments
+guard words.count == 4 else { fatalError("BucketServer BUCKET ACCESSKEY SECRETKEY") }
+let store = try ObjectStore(buckets: [words[1]], keys: [ObjectStore.Key(words[2], words[3])])
+FileHandle.standardOutput.write(Data("\(store.endpoint)\n".utf8))
+// Ends with the process that started it.
+while getppid() != 1 { try await Task.sleep(for: .seconds(1)) }
+withExtendedLifetime(store) {}

@@ -1,0 +1,154 @@
+import Foundation
+import PostgresServer
+import Testing
+
+/// Nodes that share a catalog in PostgreSQL and a bucket, and no disk.
+@Suite(.enabled(if: PostgresServer.TestServer.isInstalled, "PostgreSQL isn't installed: deploy/install postgres"))
+struct BucketTests {
+  private let cluster: BucketCluster
+  private let one, two: TestServer
+
+  init() throws {
+    cluster = try BucketCluster()
+    (one, two) = (try cluster.node("one"), try cluster.node("two"))
+  }
+
+  private static let fields = ["Tus-Resumable": "1.0.0", "Content-Type": "application/offset+octet-stream"]
+
+  private func newUpload(_ length: Int, at node: TestServer) throws -> String {
+    let created = try node.client.send("POST", "/v1/uploads", ["Tus-Resumable": "1.0.0", "Upload-Length": "\(length)"])
+    return try #require(created["location"])
+  }
+
+  private func send(_ bytes: ArraySlice<UInt8>, to upload: String, at node: TestServer) throws -> Answer {
+    let fields = Self.fields.merging(["Upload-Offset": "\(bytes.startIndex)"]) { $1 }
+    let answer = try node.client.send("PATCH", upload, fields, .bytes(Array(bytes)))
+    try #require(answer.status == 204 && answer["upload-offset"] == "\(bytes.endIndex)", "\(answer.text)")
+    return answer
+  }
+
+  /// Every object is named by a row, and every row's object is there.
+  private func expectNothingUnknown() throws {
+    let (needed, unneeded) = try cluster.named()
+    let objects = try cluster.objects()
+    #expect(objects.subtracting(needed).subtracting(unneeded) == [])
+    #expect(needed.subtracting(objects) == [])
+  }
+
+  @Test func whatOneNodeTakesInIsThereOnTheOthersUntilItIsDeleted() throws {
+    let bytes = try LongClip.flac(cluster.folder)
+    let recording = try one.client.upload(bytes, name: "long.flac")
+    let id = try #require(recording["id"].string)
+    try two.client.succeed(try #require(recording["waveform"]["job"].string))
+    let path = "/v1/recordings/\(id)"
+    let slices = try [one, two].map { try $0.client.get("\(path)/waveform?width=500").json }
+    #expect(slices[0]["complete"] == .bool(true) && slices[0]["data"].integers == slices[1]["data"].integers)
+    let range = try two.client.get("\(path)/audio", ["Range": "bytes=70000-70009"])
+    #expect(range.status == 206 && range.body == Array(bytes[70_000..<70_010]))
+    #expect(try two.client.get("\(path)/audio").body == bytes)
+    let parts = try [one, two].map { try $0.client.get("\(path)/audio?start=1&end=1.5") }
+    #expect(parts[0].status == 200 && parts[0].body == parts[1].body)
+
+    let denoise = try two.client.denoise(id)
+    let job = try one.client.succeed(try #require(denoise["id"].string))
+    let cleaned = try #require(job["result"]["recording"].string)
+    for node in [one, two] {
+      let cleaned = "/v1/recordings/\(cleaned)"
+      #expect(try node.client.get("\(cleaned)/waveform?width=9").json["complete"] == .bool(true))
+      #expect(try node.client.get("\(cleaned)/audio").status == 200)
+    }
+    let converted = try two.client.conversion("\(path)/audio?format=mp3")
+    #expect(try converted.status == 200 && one.client.get("\(path)/audio?format=mp3").body == converted.body)
+    try expectNothingUnknown()
+
+    for id in [id, cleaned] { #expect(try one.client.send("DELETE", "/v1/recordings/\(id)").status == 204) }
+    let isGone = try eventually(withinSeconds: 5) {
+      try two.client.get("\(path)/audio").status == 404 && two.client.get("\(path)/waveform?width=9").status == 404
+    }
+    #expect(isGone)
+    #expect(try eventually(withinSeconds: 5) { try cluster.objects() == ["media-id"] })
+    for node in [one, two] {
+      let cache = node.data + "/scratch/cache/objects"
+      #expect(try eventually(withinSeconds: 5) { try FileManager.default.contentsOfDirectory(atPath: cache) == [] })
+    }
+    try one.stop()
+    try two.stop()
+  }
+
+  @Test func anUploadGoesOnAtAnyNodeEvenIfADiskIsLost() throws {
+    let bytes = LongClip.wave()
+    let long = 5 << 20 + 99
+    let upload = try newUpload(bytes.count, at: one)
+    _ = try send(bytes[..<long], to: upload, at: one)
+    try expectNothingUnknown()
+    try one.crash()
+    try FileManager.default.removeItem(atPath: one.data)
+    _ = try send(bytes[long..<long + 1], to: upload, at: two)
+    try one.restart()
+    let last = try send(bytes[(long + 1)...], to: upload, at: one)
+    let id = try #require(last["stillwave-recording"])
+    for node in [one, two] {
+      #expect(try node.client.get("/v1/recordings/\(id)/audio").body == bytes)
+      let head = try node.client.send("HEAD", upload, ["Tus-Resumable": "1.0.0"])
+      #expect(head["stillwave-recording"] == id)
+    }
+    let isSwept = try eventually(withinSeconds: 5) { try !cluster.objects().contains { $0.hasPrefix("uploads/") } }
+    #expect(isSwept)
+    try two.client.succeed(try #require(try two.client.recording(id)["waveform"]["job"].string))
+    try expectNothingUnknown()
+    let abandoned = try newUpload(99, at: two)
+    _ = try send(bytes[..<9], to: abandoned, at: two)
+    #expect(try one.client.send("DELETE", abandoned, ["Tus-Resumable": "1.0.0"]).status == 204)
+    #expect(try eventually(withinSeconds: 5) { try !cluster.objects().contains { $0.hasPrefix("uploads/") } })
+  }
+
+  @Test func aNodeWhoseStoreDoesNotAnswerIsNotReady() throws {
+    #expect(try one.client.get("/readyz").status == 200)
+    cluster.store.command.signal(SIGSTOP)
+    let isNoticed = try eventually(withinSeconds: 20) {
+      try one.client.get("/readyz").json["code"].string == "media_unavailable"
+    }
+    cluster.store.command.signal(SIGCONT)
+    #expect(isNoticed)
+    #expect(try eventually(withinSeconds: 20) { try one.client.get("/readyz").status == 200 })
+  }
+
+  @Test func theWaveformThatANodeBuildsGrowsThereAndOthersSayHowFarItIs() throws {
+    try one.stop()
+    let api = try cluster.node("api", "--role", "api")
+    let recording = try api.client.upload(try LongClip.flac(cluster.folder), name: "long.flac")
+    let (id, job) = (try #require(recording["id"].string), try #require(recording["waveform"]["job"].string))
+    let path = "/v1/recordings/\(id)/waveform?width=9"
+    let grows = try eventually { try two.client.get(path).json["available_frames"].int ?? 0 > 0 }
+    let seen = try two.holdingWorkers { try (two.client.get(path).json, api.client.get(path).json) }
+    #expect(grows)
+    if seen.0["complete"] == .bool(false) {
+      #expect(try #require(seen.0["available_frames"].int) > 0)
+      #expect(seen.1["complete"] == .bool(false) && seen.1["available_frames"].int == 0, "\(seen.1)")
+    }
+    try api.client.succeed(job)
+    #expect(try api.client.get(path).json["data"].integers == two.client.get(path).json["data"].integers)
+  }
+
+  @Test func aNodeThatCannotUseTheBucketDoesNotStart() throws {
+    let server = try #require(PostgresServer.TestServer.shared)
+    _ = try one.client.upload(BadUploadTests.tone.bytes, name: "a.wav")
+    try write(
+      Array("[default]\naws_access_key_id = \(BucketServer.accessKey)\naws_secret_access_key = no\n".utf8),
+      to: cluster.folder.file("wrong"))
+    for (more, reason) in [
+      (["--media", "s3://sounds/other"], "isn't the bucket whose recordings the catalog describes"),
+      (["--catalog", server.url(database: try server.newDatabase())], "isn't the bucket whose recordings"),
+      (["--media", "s3://silence"], "there is no such bucket"),
+      (["--s3-credentials", cluster.folder.file("wrong")], "the key is refused"),
+      (["--s3-credentials", cluster.folder.file("none")], "has no key"),
+      (["--scratch", one.data + "/scratch"], "Another service uses"),
+    ] {
+      let usual = ["serve", "--node", "x", "--listen", "127.0.0.1:0", "--data", cluster.folder.file("x")]
+      let finished = try Command(Program.path(), usual + cluster.arguments + more).finish(withinSeconds: 60)
+      #expect(finished.status != 0 && finished.errors.contains(reason), "\(more): \(finished.errors)")
+    }
+    let check = try Command.stillwave("check", "--catalog", cluster.url, "--media", BucketCluster.media)
+    #expect(check.status != 0 && check.errors.contains("can't look into a bucket yet"), "\(check.errors)")
+  }
+}
