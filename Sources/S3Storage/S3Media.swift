@@ -7,30 +7,34 @@ package struct S3Media: Sendable {
   private let inspector: S3Client
   private let catalog: Catalog
   private let cache: BlockCache
+  /// The folders of this node's disk.
+  package let disk: MediaStore
   /// The disk for files in progress.
-  package let scratch: MediaStore
+  package let scratch: S3Scratch
   /// The recordings' files.
   package let blobs: S3Blobs
   /// The bytes of uploads.
   package let spool: S3Spool
 
-  /// Opens the media in a bucket. Files in progress, and a cache of at most `cacheBytes` bytes, are in the folder
-  /// `directory` of this node.
+  /// Opens the media in a bucket. Files in progress, and a cache of at most `cacheBytes` bytes that leaves `spareBytes`
+  /// of the disk free, are in the folder `directory` of this node.
   ///
   /// Throws `.otherMedia` if the catalog describes another bucket, and `.inUse` if another process has the folder.
   package init(
     in bucket: S3Bucket, credentials: CredentialSource, settings: S3Settings = S3Settings(), catalog: Catalog,
-    scratch directory: String, cacheBytes: Int64
+    scratch directory: String, cacheBytes: Int64, spareBytes: Int64
   ) throws(StorageError) {
     let client = S3Client(bucket, credentials: credentials, settings: settings)
     var impatient = settings
     (impatient.attempts, impatient.connectSeconds, impatient.requestSeconds) = (1, 0.5, 0.8)
     inspector = S3Client(bucket, credentials: credentials, settings: impatient)
     (self.client, self.catalog) = (client, catalog)
-    scratch = try MediaStore(scratch: directory)
-    cache = try BlockCache(directory: directory + "/cache", limitBytes: cacheBytes, client: client)
+    disk = try MediaStore(scratch: directory)
+    cache = try BlockCache(
+      directory: directory + "/cache", limitBytes: cacheBytes, spareBytes: spareBytes, client: client)
+    scratch = S3Scratch(disk, sharedWith: cache)
     blobs = S3Blobs(client, cache: cache, catalog: catalog)
-    spool = S3Spool(client, catalog: catalog, scratch: scratch)
+    spool = S3Spool(client, catalog: catalog, scratch: disk)
     try bind()
   }
 
@@ -82,7 +86,7 @@ package struct S3Media: Sendable {
     try blobs.removeGarbage(of: catalog)
     try spool.removeGarbage()
     try catalog.forgetSettledDeletions()
-    _ = try AbandonedWork(catalog: catalog, store: scratch).remove()
+    _ = try AbandonedWork(catalog: catalog, store: disk).remove()
     for id in cache.recordings where try catalog.recording(id) == nil { cache.remove([id]) }
   }
 

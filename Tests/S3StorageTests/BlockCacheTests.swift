@@ -3,6 +3,7 @@ import ObjectStore
 import PresentRows
 import Randomness
 import Storage
+import Synchronization
 import Testing
 
 @testable import S3Storage
@@ -193,6 +194,37 @@ import Testing
     #expect(!CacheTest.exists(test.objectPath(third)) && !CacheTest.exists(test.indexPath(third)))
     #expect(file?.withPath(CacheTest.contents) == content)
     #expect(cache.cost <= 1_000_000)
+  }
+
+  /// A disk of a megabyte that has only the cache's objects.
+  private final class SmallDisk: Sendable {
+    let cache = Mutex<BlockCache?>(nil)
+
+    var freeBytes: Int64 { 1_000_000 - (cache.withLock { $0 }?.cost ?? 0) }
+  }
+
+  @Test("a disk that fills up loses the least recently used objects first, and a full one is an error")
+  func fullDisk() async throws {
+    let test = try CacheTest()
+    var keys: [ObjectKey] = []
+    for _ in 0..<4 { keys.append(try await test.put(content)) }
+    let disk = SmallDisk()
+    let cache = try test.cache(spare: 200_000, freeBytes: { disk.freeBytes })
+    disk.cache.withLock { $0 = cache }
+    let (first, second, third, fourth) = (keys[0], keys[1], keys[2], keys[3])
+    try await test.blocking { for key in [first, second, third] { _ = try cache.file(key) } }
+    #expect(keys.map { cache.fileAtHand($0) != nil } == [false, true, true, false])
+    #expect(disk.freeBytes >= 200_000 && cache.evictableBytes == cache.cost)
+    try await test.blocking {
+      let held = [try cache.file(second), try cache.file(third)]
+      #expect(cache.evictableBytes == 0)
+      let more = try cache.file(first)
+      #expect(throws: StorageError.diskFull) { try cache.file(fourth) }
+      withExtendedLifetime((held, more)) {}
+    }
+    cache.settle()
+    #expect(try await test.blocking { try cache.file(fourth)?.withPath(CacheTest.contents) } == content)
+    disk.cache.withLock { $0 = nil }
   }
 
   @Test("held objects may exceed the limit, and go when they are released")

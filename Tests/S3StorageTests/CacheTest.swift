@@ -21,10 +21,12 @@ struct CacheTest: Sendable {
 
   /// Opens the cache as a process does that has just started.
   func cache(
-    limit: Int64 = .max, in directory: String? = nil, patience: Duration = .seconds(2)
+    limit: Int64 = .max, in directory: String? = nil, patience: Duration = .seconds(2), spare: Int64 = 0,
+    freeBytes: (@Sendable () -> Int64)? = nil
   ) throws -> BlockCache {
     try BlockCache(
-      directory: directory ?? self.directory, limitBytes: limit, client: test.client, patience: patience)
+      directory: directory ?? self.directory, limitBytes: limit, spareBytes: spare, client: test.client,
+      patience: patience, freeBytes: freeBytes)
   }
 
   /// Stores an object as other nodes do. Returns its key.

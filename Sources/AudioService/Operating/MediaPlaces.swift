@@ -24,8 +24,8 @@ struct MediaPlaces: Sendable {
   /// A bucket and a disk.
   init(_ media: S3Media) {
     (blobs, scratch, spool, descriptions) = (media.blobs, media.scratch, media.spool, media.blobs)
-    growingWaveforms = OwnGrowingWaveforms(on: media.scratch)
-    (folder, bucket, disk) = (nil, media, media.scratch)
+    growingWaveforms = OwnGrowingWaveforms(on: media.disk)
+    (folder, bucket, disk) = (nil, media, media.disk)
   }
 
   /// Whether reading a file may wait for another machine.

@@ -49,7 +49,7 @@ struct OpenStorage {
       return MediaPlaces(
         try S3Media(
           in: bucket, credentials: credentials, catalog: catalog, scratch: scratch,
-          cacheBytes: settings.cacheBytes))
+          cacheBytes: settings.cacheBytes, spareBytes: 2 * configuration.reservedDiskBytes))
     }
     guard let folder = configuration.cluster.mediaDirectory else {
       preconditionFailure("a catalog that nodes share has media")

@@ -5,7 +5,8 @@
 //   CACHE/indexes/<id>.<name>    which blocks of it are there; see BlockIndex
 //   CACHE/incoming/              files that are about to become objects; emptied at startup
 //
-// The least recently used objects go first, once all together are larger than the limit. What is held stays. An index
+// The least recently used objects go first, once all together are larger than the limit or the disk has too little free
+// space for uploads and jobs. What is held stays. An index
 // is touched when its object is used, at most once a minute, so that a restart keeps the order.
 
 import Dispatch
@@ -47,6 +48,9 @@ package final class BlockCache: Sendable {
 
   /// Maximum size of all objects together, in bytes; held ones may exceed it.
   package let limitBytes: Int64
+  /// Free space that the cache leaves on its disk, in bytes; held objects may exceed it.
+  private let spareBytes: Int64
+  private let freeBytes: @Sendable () -> Int64
   private let directory: String
   private let client: S3Client
   private let lock: BlockFile
@@ -57,12 +61,14 @@ package final class BlockCache: Sendable {
   /// Opens the cache in `directory`, which is created if it is missing; keeps what earlier processes left there. Throws
   /// `.inUse` if another process has it for longer than `patience`: if a service is killed while starting a child, the
   /// child has the lock until it has executed the other program. Looks at each file, but reads none. `now` is a clock
-  /// for tests.
+  /// and `freeBytes` the disk's free space for tests.
   package init(
-    directory: String, limitBytes: Int64, client: S3Client, patience: Duration = .seconds(2),
-    now: @escaping @Sendable () -> Timestamp = { .now }
+    directory: String, limitBytes: Int64, spareBytes: Int64 = 0, client: S3Client, patience: Duration = .seconds(2),
+    now: @escaping @Sendable () -> Timestamp = { .now }, freeBytes: (@Sendable () -> Int64)? = nil
   ) throws(StorageError) {
     (self.directory, self.limitBytes, self.client, self.now) = (directory, limitBytes, client, now)
+    self.spareBytes = spareBytes
+    self.freeBytes = freeBytes ?? { (try? FileSystem.freeBytes(at: directory)) ?? .max }
     for folder in ["objects", "indexes", "incoming"] { try FileSystem.makeFolders("\(directory)/\(folder)") }
     lock = try BlockFile(path: directory + "/lock", flags: O_RDWR | O_CREAT)
     let deadline = ContinuousClock.now + patience
@@ -76,6 +82,14 @@ package final class BlockCache: Sendable {
 
   /// Size of what is cached, in bytes of the disk.
   package var cost: Int64 { table.withLock { $0.cost } }
+
+  /// Size of what could be evicted now, in bytes of the disk. O(objects).
+  package var evictableBytes: Int64 {
+    table.withLock { $0.entries.values.reduce(0) { $0 + ($1.holds == 0 ? $1.cost : 0) } }
+  }
+
+  /// Evicts objects until the disk has the free space that the cache leaves, if it can. Blocks.
+  package func makeRoom() { evict() }
 
   /// Returns the path of a new file on the cache's disk.
   func incomingPath() -> String { "\(directory)/incoming/\(AttemptToken.newNonce())" }
@@ -113,6 +127,7 @@ package final class BlockCache: Sendable {
     guard let hold = try acquire(key) else { return nil }
     let object = hold.object
     defer { account(for: object) }
+    if !object.isWhole { try makeRoom(for: object.missingBytes) }
     // Twice, because the damage may have been on this machine's disk.
     for _ in 0..<2 {
       try object.fill(0..<object.version.blockCount, from: client)
@@ -324,12 +339,20 @@ package final class BlockCache: Sendable {
     for path in [indexPath(of: key), path(of: key)] { try? FileSystem.remove(path) }
   }
 
-  /// Removes the least recently used objects that aren't held until the rest is within the limit.
-  private func evict() {
+  /// Throws `.diskFull` if the disk can't take that much more, even without what can be evicted.
+  private func makeRoom(for bytes: Int64) throws(StorageError) {
+    evict(for: bytes)
+    guard bytes <= freeBytes() else { throw .diskFull }
+  }
+
+  /// Removes the least recently used objects that aren't held until the rest is within the limit, and the disk has
+  /// enough free space for `bytes` more.
+  private func evict(for bytes: Int64 = 0) {
     while true {
+      let lacksSpace = freeBytes() - spareBytes < bytes
       let errand = Errand()
       let victim = table.withLock { table -> ObjectKey? in
-        guard table.cost > limitBytes else { return nil }
+        guard table.cost > limitBytes || lacksSpace else { return nil }
         let free = table.entries.filter { $0.value.holds == 0 && table.busy[$0.key] == nil }
         guard let key = free.min(by: { $0.value.lastUse < $1.value.lastUse })?.key else { return nil }
         table.busy[key] = errand

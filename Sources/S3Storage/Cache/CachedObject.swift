@@ -66,6 +66,9 @@ final class CachedObject: Sendable {
 
   private static func pages(_ bytes: Int64) -> Int64 { (bytes + 4095) / 4096 * 4096 }
 
+  /// How many bytes of the object aren't in the file.
+  var missingBytes: Int64 { max(0, version.bytes - blockBytes.load(ordering: .relaxed)) }
+
   /// Whether the file is the whole object.
   var isWhole: Bool { blocks.withLock { $0.isWhole } }
 

@@ -180,7 +180,7 @@ package enum FileSystem {
   }
 
   /// Returns the number of bytes that an unprivileged process can still write to the disk of `path`.
-  static func freeBytes(at path: String) throws(StorageError) -> Int64 {
+  package static func freeBytes(at path: String) throws(StorageError) -> Int64 {
     var info = statvfs()
     guard unsafe statvfs(path, &info) == 0 else { throw StorageError(errno: errno, "statvfs", path) }
     let (bytes, overflow) = Int64(clamping: info.f_bavail).multipliedReportingOverflow(by: Int64(info.f_frsize))

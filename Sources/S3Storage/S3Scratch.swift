@@ -1,0 +1,45 @@
+import Storage
+
+/// The disk of a node for files in progress, which its cache shares: what the cache can evict counts as free.
+package struct S3Scratch: Scratch {
+  private let disk: MediaStore
+  private let cache: BlockCache
+
+  init(_ disk: MediaStore, sharedWith cache: BlockCache) { (self.disk, self.cache) = (disk, cache) }
+
+  /// Returns the number of bytes that can still be written, once the cache has given room. Evicts some objects if they
+  /// leave too little, so ask before and while much is written.
+  package func freeBytes() throws(StorageError) -> Int64 {
+    cache.makeRoom()
+    return try disk.freeBytes() + cache.evictableBytes
+  }
+
+  /// Creates a file for receiving an upload.
+  package func receive() throws(StorageError) -> IncomingFile { try disk.receive() }
+
+  /// Returns the path of an empty folder.
+  package func takeIntakeFolder() throws(StorageError) -> String { try disk.takeIntakeFolder() }
+
+  /// Empties a folder for the next worker.
+  package func giveBack(intakeFolder path: String) { disk.giveBack(intakeFolder: path) }
+
+  /// Creates a job's work folder unless it exists. Returns its path.
+  @discardableResult
+  package func makeWorkFolder(of id: JobID) throws(StorageError) -> String { try disk.makeWorkFolder(of: id) }
+
+  /// Writes a file into a job's work folder.
+  package func write(_ bytes: [UInt8], toWorkFile path: String) throws(StorageError) {
+    try disk.write(bytes, toWorkFile: path)
+  }
+
+  /// Returns the content of a file that a job may have written.
+  package func contents(ofWorkFile path: String, limit: Int64) throws(StorageError) -> [UInt8]? {
+    try disk.contents(ofWorkFile: path, limit: limit)
+  }
+
+  /// Removes an attempt's files in its job's work folder.
+  package func removeWork(of token: AttemptToken) { disk.removeWork(of: token) }
+
+  /// Removes a job's work folder with its contents.
+  package func removeWorkFolder(of id: JobID) { disk.removeWorkFolder(of: id) }
+}
