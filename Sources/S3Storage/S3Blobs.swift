@@ -27,14 +27,19 @@ import Storage
 /// `.diskFull` if the bucket is full, and otherwise `.objectStore`.
 package final class S3Blobs: Blobs {
   let client: S3Client
+  private let inspector: S3Client
   let cache: BlockCache
   private let catalog: Catalog
   private let partBytes: Int64
 
   /// Keeps objects in the bucket of `client`. `catalog` gets the rows that removal needs, also from transactions that
-  /// delete recordings. Files are put in parts of `partBytes` bytes, a number of MiB from 5 on.
-  package init(_ client: S3Client, cache: BlockCache, catalog: Catalog, partBytes: Int64 = 64 << 20) {
+  /// delete recordings. Files are put in parts of `partBytes` bytes, a number of MiB from 5 on. `inspector` is a client
+  /// without patience, which looks if a store that failed works again.
+  package init(
+    _ client: S3Client, inspector: S3Client? = nil, cache: BlockCache, catalog: Catalog, partBytes: Int64 = 64 << 20
+  ) {
     precondition(partBytes >= S3Client.leastPartBytes, "parts have at least 5 MiB")
+    self.inspector = inspector ?? client
     (self.client, self.cache, self.catalog, self.partBytes) = (client, cache, catalog, partBytes)
     catalog.nameDeletedObjects()
   }
@@ -259,6 +264,17 @@ package final class S3Blobs: Blobs {
       if due.count < batch { break }
     }
     while try catalog.forgetAttempts(limit: batch) == batch {}
+  }
+
+  /// Throws if the last request has failed and the store still doesn't work. Costs nothing otherwise.
+  package func checkReachable() throws(StorageError) {
+    guard client.isFailing else { return }
+    try StorageError.translating { () throws(S3Error) in
+      do throws(S3Error) { _ = try inspector.get(S3Media.identityKey, 0..<1) } catch {
+        if error != .noSuchKey { throw error }
+      }
+    }
+    client.noteRecovery()
   }
 
   /// Runs `deletion`: the rows that it writes have the objects removed, now or later.

@@ -1,5 +1,6 @@
 import Glibc
 import Storage
+import Synchronization
 
 /// A bucket in an S3-compatible store.
 ///
@@ -15,6 +16,7 @@ package final class S3Client: Sendable {
   private let settings: S3Settings
   private let connections = S3Connections()
   private let now: @Sendable () -> Timestamp
+  private let hasFailed = Atomic<Bool>(false)
 
   /// Creates a client. Loads libcurl, but makes no connection. `now` is a clock for tests.
   package init(
@@ -36,6 +38,12 @@ package final class S3Client: Sendable {
       ])
     _ = try send(request)
   }
+
+  /// Whether the last request that ended did so because of an error that others may meet, too.
+  package var isFailing: Bool { hasFailed.load(ordering: .relaxed) }
+
+  /// Takes in that another client of the bucket has succeeded.
+  func noteRecovery() { hasFailed.store(false, ordering: .relaxed) }
 
   /// Returns a URL by which anyone can GET an object for `seconds`, at most a week.
   package func presignedURL(_ key: String, seconds: Int) throws(S3Error) -> String {
@@ -59,6 +67,19 @@ package final class S3Client: Sendable {
   /// The same, with a request that is made for each attempt.
   func send(
     to destination: S3Destination, bytes: Int64, retry rule: RetryRule = .always, _ request: () -> S3Request
+  ) throws(S3Error) -> S3Response {
+    do throws(S3Error) {
+      let response = try repeated(to: destination, bytes: bytes, retry: rule, request)
+      if isFailing { noteRecovery() }
+      return response
+    } catch {
+      if error.isGeneral != isFailing { hasFailed.store(error.isGeneral, ordering: .relaxed) }
+      throw error
+    }
+  }
+
+  private func repeated(
+    to destination: S3Destination, bytes: Int64, retry rule: RetryRule, _ request: () -> S3Request
   ) throws(S3Error) -> S3Response {
     var generator = SystemRandomNumberGenerator()
     var refused: S3Credentials?

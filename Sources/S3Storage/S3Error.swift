@@ -52,6 +52,16 @@ package enum S3Error: Error, Equatable, Sendable {
     }
   }
 
+  /// Whether other requests to the bucket may fail for the same reason. The answer to a HEAD has no code, so an invalid
+  /// key looks like one that may not read the object.
+  var isGeneral: Bool {
+    switch self {
+    case .noCredentials, .badCredentials, .accessDenied, .wrongRegion, .clockSkew, .noSuchBucket, .libraryMissing: true
+    case .damaged: false
+    default: isTransient
+    }
+  }
+
   /// Whether other credentials may make the same request succeed.
   var isAboutCredentials: Bool { if case .badCredentials = self { true } else { false } }
 }

@@ -33,14 +33,14 @@ package struct S3Media: Sendable {
     cache = try BlockCache(
       directory: directory + "/cache", limitBytes: cacheBytes, spareBytes: spareBytes, client: client)
     scratch = S3Scratch(disk, sharedWith: cache)
-    blobs = S3Blobs(client, cache: cache, catalog: catalog)
+    blobs = S3Blobs(client, inspector: inspector, cache: cache, catalog: catalog)
     spool = S3Spool(client, catalog: catalog, scratch: disk)
     try bind()
   }
 
   // MARK: The bucket's identity
 
-  private static let identityKey = "media-id"
+  static let identityKey = "media-id"
 
   /// Binds the catalog to the bucket. The catalog decides on the ID, so of several first nodes all write the same.
   private func bind() throws(StorageError) {

@@ -90,6 +90,28 @@ import Testing
     #expect(try await failure(.none) == nil)
   }
 
+  @Test("after a store has failed, it is asked again before a job begins, and only then")
+  func recovery() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let (first, second) = (try cluster.node("a"), try cluster.node("b"))
+    let recording = try await cluster.blocking { try first.upload([1, 2, 3]) }
+    let key = ObjectKey(recording.id, "audio.mp3")
+    let before = cluster.test.store.received.count
+    try await cluster.blocking { try second.blobs.checkReachable() }
+    #expect(cluster.test.store.received.count == before)
+    for fault in [ObjectStore.Fault.refuses(503, code: "SlowDown"), .refuses(403, code: "InvalidAccessKeyId")] {
+      cluster.test.store.fail(fault, fault)
+      await #expect(throws: StorageError.self) { try await cluster.blocking { try second.bytes(key) } }
+      await #expect(throws: StorageError.self) { try await cluster.blocking { try second.blobs.checkReachable() } }
+      try await cluster.blocking { for _ in 0..<3 { try second.blobs.checkReachable() } }
+    }
+    #expect(cluster.test.store.received.count == before + 6)
+    cluster.test.store.fail(.refuses(403, code: "AccessDenied"))
+    await #expect(throws: StorageError.self) { try await cluster.blocking { try second.bytes(key) } }
+    try await cluster.blocking { try second.blobs.checkReachable() }
+    #expect(cluster.test.store.received.count == before + 8, "only that object is refused")
+  }
+
   @Test("what nothing names stays, and an object that appears after its recording's deletion goes in a day")
   func strays() async throws {
     let cluster = try BlobsCluster()

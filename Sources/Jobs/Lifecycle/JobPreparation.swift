@@ -30,8 +30,11 @@ struct JobPreparation: Sendable {
   }
 
   /// Sets a job's row to running, counts an attempt, and marks the waveform that the job writes as being built.
+  ///
+  /// If the store of media can't be used, the row stays: the attempt would fail, and count.
   func claim(_ id: JobID) -> Claim {
     do {
+      try blobs.checkReachable()
       switch try catalog.claim(id, building: { $0.kind.definition.writtenRecording(of: $0) }) {
       case .written(let claimed): return .claimed(claimed)
       case .refused(let job): return .refused(JobLifecycle.Refusal(job))

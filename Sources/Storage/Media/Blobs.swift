@@ -78,6 +78,12 @@ package protocol Blobs: Sendable {
   /// Removes what a job left of a recording that it failed to make; keeps, apart, what describes a finished recording.
   func discard(_ id: RecordingID) throws(StorageError)
 
+  /// Throws if objects can't be read or put now, so that a job would fail for no fault of its own. Costs nothing in a
+  /// folder.
+  ///
+  /// S3: a request, if the last one has failed.
+  func checkReachable() throws(StorageError)
+
   /// Runs `deletion`, which deletes rows whose objects will be removed, even on a full disk. Throws without running it
   /// if objects can't be removed.
   ///
