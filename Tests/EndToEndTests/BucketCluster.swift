@@ -73,6 +73,9 @@ struct BucketCluster {
     return keys
   }
 
+  /// Puts an object as another program would.
+  func put(_ bytes: [UInt8], as key: String) throws { try client.put(bytes, as: key) }
+
   /// Returns the rows of a query with one column.
   func rows(_ sql: String) throws -> [String] {
     try server.run(sql, database: database).split(separator: "\n").map(String.init)

@@ -100,6 +100,23 @@ struct BucketTests {
     _ = try send(bytes[..<9], to: abandoned, at: two)
     #expect(try one.client.send("DELETE", abandoned, ["Tus-Resumable": "1.0.0"]).status == 204)
     #expect(try eventually(withinSeconds: 5) { try !cluster.objects().contains { $0.hasPrefix("uploads/") } })
+    try expectUpkeep(of: id)
+  }
+
+  /// A start removes what rows name as unneeded and no row as needed, and nothing else.
+  private func expectUpkeep(of id: String) throws {
+    let needed = try cluster.named().needed
+    let late = (0..<2).map { ["recordings/\(id)/working-late.wav", "uploads/\(id)/\($0)-late"][$0] }
+    let strange = ["recordings/\(id)/letter.txt", "uploads/letter.txt", "letter.txt"]
+    for key in late + strange { try cluster.put([1], as: key) }
+    for key in late + needed { _ = try cluster.rows("INSERT INTO garbage VALUES ('\(key)', 0) ON CONFLICT DO NOTHING") }
+    _ = try cluster.rows("UPDATE garbage SET due = 0")
+    try two.stop()
+    try two.restart()
+    #expect(try eventually(withinSeconds: 20) { try cluster.rows("SELECT object FROM garbage") == ["media-id"] })
+    let objects = try cluster.objects()
+    #expect(objects.isDisjoint(with: late) && objects.isSuperset(of: needed.union(strange)))
+    #expect(try eventually(withinSeconds: 5) { try cluster.rows("SELECT id FROM removals") == [] })
   }
 
   @Test func aNodeWhoseStoreDoesNotAnswerIsNotReady() throws {

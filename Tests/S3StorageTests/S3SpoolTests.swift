@@ -1,5 +1,7 @@
 import Foundation
+import ObjectStore
 import PresentRows
+import Randomness
 import Storage
 import Terms
 import Testing
@@ -164,5 +166,94 @@ import Testing
       try cluster.catalog.forgetSettledDeletions()
     }
     #expect(keys(cluster) == [])
+  }
+
+  @Test(
+    "whatever fails, an offset that was reported stands, its bytes stay, and nothing is left that no row names",
+    arguments: 0..<6)
+  func histories(number: Int) async throws {
+    let cluster = try BlobsCluster { $0.attempts = 2 }
+    let history = UploadHistory(cluster, [try cluster.node("a"), try cluster.node("b")], number)
+    try await cluster.blocking { try history.run() }
+  }
+
+  /// Random nodes that receive an upload in turn or beside each other, on a store that fails, and are killed.
+  private final class UploadHistory: @unchecked Sendable {
+    // @unchecked: `run` is called once, by one thread.
+    private let cluster: BlobsCluster
+    private let nodes: [BlobsNode]
+    private var generator: TestRandom
+    private var writers: [Writer] = []
+    private let content: [UInt8]
+    private var reported: Int64 = 0
+
+    init(_ cluster: BlobsCluster, _ nodes: [BlobsNode], _ number: Int) {
+      (self.cluster, self.nodes) = (cluster, nodes)
+      var random = TestRandom(for: number)
+      content = (0..<200).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+      generator = random
+    }
+
+    private func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &generator) < percent }
+
+    func run() throws {
+      let upload = Upload(length: Int64(content.count), expiresAt: S3SpoolTests.never)
+      try cluster.catalog.insert(upload, limits: UploadLimits(total: 9, perClient: 9))
+      for _ in 0..<400 {
+        try step(upload.id)
+        try check(upload.id)
+        if reported == upload.length { break }
+      }
+      cluster.test.store.heal()
+      let last = try Writer(upload.id, at: reported, nodes[0], cluster.test.client)
+      if reported < upload.length { try last.receive(content[Int(reported)...]) }
+      let part = try last.bytes.join()
+      #expect(CacheTest.contents(part.path) == content)
+      try cluster.catalog.deleteUpload(upload.id)
+      for _ in 0..<2 {
+        cluster.advance(90_000)
+        try last.spool.removeGarbage()
+      }
+      #expect(cluster.test.store.objects(in: "sounds").keys.sorted() == [])
+    }
+
+    private func step(_ id: UploadID) throws {
+      if chance(30) {
+        let faults: [ObjectStore.Fault] = [.refuses(500, code: "InternalError"), .cuts(afterBytes: 0), .none]
+        for _ in 0..<3 { if let fault = faults.randomElement(using: &generator) { cluster.test.store.fail(fault) } }
+      }
+      if writers.isEmpty || chance(25) {
+        let node = nodes[Int.random(in: 0..<nodes.count, using: &generator)]
+        writers.append(try Writer(id, at: reported, node, cluster.test.client))
+      }
+      if chance(10) {
+        cluster.advance(90_000)
+        try? writers.last?.spool.removeGarbage()
+      }
+      // An earlier writer may not know that it was replaced, and may have other bytes.
+      let index = chance(70) ? writers.count - 1 : Int.random(in: 0..<writers.count, using: &generator)
+      let writer = writers[index]
+      let isCurrent = index == writers.count - 1
+      let start = Int(writer.bytes.byteCount)
+      let end = min(start + Int.random(in: 1...9, using: &generator), content.count)
+      let bytes = isCurrent ? Array(content[start..<end]) : Array(repeating: 0, count: 5)
+      do {
+        try writer.receive(bytes[...])
+        #expect(isCurrent, "an earlier writer has reported an offset")
+        reported = writer.bytes.byteCount
+      } catch {
+        // As a session does, which is opened again.
+        writers.remove(at: index)
+      }
+    }
+
+    private func check(_ id: UploadID) throws {
+      #expect(try cluster.catalog.upload(id)?.offset == reported)
+      let named = try cluster.catalog.objects(of: id)
+      let objects = cluster.test.store.objects(in: "sounds")
+      #expect(named.flatMap { objects[$0.key] ?? [] } == Array(content[..<Int(reported)]))
+      let known = Set(named.map(\.key) + (try cluster.catalog.unneededObjects(of: id)).map(\.key))
+      #expect(objects.keys.filter { !known.contains($0) } == [])
+    }
   }
 }
