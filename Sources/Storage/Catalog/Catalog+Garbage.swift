@@ -44,7 +44,7 @@ extension Catalog {
         [now, limit])
       let objects = try db.rows(
         """
-        SELECT object FROM garbage WHERE due <= ? AND object > 'recordings/' AND object < 'recordings0'
+        SELECT object FROM garbage WHERE due <= ? AND substr(object, 1, 11) = 'recordings/'
         ORDER BY due, object LIMIT ?
         """, [now, limit]
       ).map { try value($0, "object") as String }

@@ -83,7 +83,7 @@ extension Catalog {
     try read { db in
       try db.rows(
         """
-        SELECT object FROM garbage WHERE due <= ? AND object > 'uploads/' AND object < 'uploads0'
+        SELECT object FROM garbage WHERE due <= ? AND substr(object, 1, 8) = 'uploads/'
         ORDER BY due, object LIMIT ?
         """, [try now(db).milliseconds, limit]
       ).compactMap { UnneededUploadObject(try value($0, "object")) }
