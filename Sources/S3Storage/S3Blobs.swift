@@ -175,6 +175,11 @@ package final class S3Blobs: Blobs {
   /// Returns the same without waiting; nil unless this process has had the whole object and still has it.
   package func fileAtHand(_ key: ObjectKey) -> LocalFile? { cache.fileAtHand(key) }
 
+  /// Returns bytes of an object; fetches the blocks that they are in, as far as the cache lacks them.
+  package func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? {
+    try cache.read(key, range)
+  }
+
   /// Looks for an object. Costs a request, unless the cache has it.
   package func look(at key: ObjectKey) -> FileLook {
     if let bytes = cache.knownLength(of: key) { return .present(bytes: bytes) }

@@ -133,7 +133,8 @@ struct BucketTests {
   @Test func theWaveformThatANodeBuildsGrowsThereAndOthersSayHowFarItIs() throws {
     try one.stop()
     let api = try cluster.node("api", "--role", "api")
-    let recording = try api.client.upload(try LongClip.flac(cluster.folder), name: "long.flac")
+    let bytes = try LongClip.flac(cluster.folder)
+    let recording = try api.client.upload(bytes, name: "long.flac")
     let (id, job) = (try #require(recording["id"].string), try #require(recording["waveform"]["job"].string))
     let path = "/v1/recordings/\(id)/waveform?width=9"
     let grows = try eventually { try two.client.get(path).json["available_frames"].int ?? 0 > 0 }
@@ -145,6 +146,22 @@ struct BucketTests {
     }
     try api.client.succeed(job)
     #expect(try api.client.get(path).json["data"].integers == two.client.get(path).json["data"].integers)
+    // Cold, it fetches no more than is asked for.
+    let cold = try cluster.node("cold", "--role", "api")
+    let last = try cold.client.get("/v1/recordings/\(id)/audio", ["Range": "bytes=-9"])
+    #expect(bytes.count > 5 << 20 && last.status == 206 && last.body == bytes.suffix(9))
+    #expect(try cachedBytes(of: cold) < 1 << 20)
+    #expect(try cold.client.get("/v1/recordings/\(id)/audio").body == bytes)
+    #expect(try cachedBytes(of: cold) >= bytes.count)
+  }
+
+  /// Bytes of the disk that a node's cache has of recordings.
+  private func cachedBytes(of node: TestServer) throws -> Int {
+    let folder = node.data + "/scratch/cache/objects"
+    return try FileManager.default.contentsOfDirectory(atPath: folder).reduce(0) { sum, name in
+      var info = stat()
+      return unsafe stat("\(folder)/\(name)", &info) == 0 ? sum + info.st_blocks * 512 : sum
+    }
   }
 
   @Test func aNodeThatCannotUseTheBucketDoesNotStart() throws {

@@ -68,6 +68,9 @@ import Testing
     #expect(try blobs.localFile(key).withPath(read) == "0123456789")
     #expect(try blobs.fileAtHand(key)?.withPath(read) == "0123456789")
     #expect(try blobs.localFile(key).path == blobs.localFile(key).path)
+    for (range, expected) in [(2..<5 as Range<Int64>, "234"), (0..<10, "0123456789"), (8..<99, "89"), (10..<99, "")] {
+      #expect(try blobs.read(key, range) == Array(expected.utf8), "\(range)")
+    }
   }
 
   @Test("without an object, its file doesn't exist")
@@ -75,6 +78,7 @@ import Testing
     let key = ObjectKey(RecordingID(), "audio.wav")
     #expect(blobs.look(at: key) == .absent)
     #expect(try !FileManager.default.fileExists(atPath: blobs.localFile(key).path))
+    #expect(try blobs.read(key, 0..<1) == nil)
     blobs.delete(key)
     blobs.offer(folder("nothing"), as: key)
     #expect(blobs.look(at: key) == .absent)

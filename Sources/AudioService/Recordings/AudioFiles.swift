@@ -114,18 +114,32 @@ struct AudioFiles: Sendable {
     guard let key = recording.audioKey, let sha256 = recording.sha256 else {
       throw ServiceError.notReady(recording.id)
     }
-    let content = try await content(of: recording, key)
+    let fetched = try await fetched(recording, key)
+    let content: ResponseBody =
+      if let fetched { fetched.body(0..<fetched.length) } else { .file(try await self.content(of: recording, key)) }
     var fields: HTTPFields = [:]
     if isDownload {
       let fileName = RecordingName.file(recording.name, extension: recording.fileExtension ?? "wav")
       fields["Content-Disposition"] = Self.attachment(fileName)
     }
-    return HTTPResponse(
-      Representation(
-        body: .file(content), contentType: contentType,
-        etag: "\"a1-\(sha256)\"", cacheControl: "private, max-age=31536000, immutable", fields: fields,
-        acceptsRanges: true),
-      for: request)
+    var representation = Representation(
+      body: content, contentType: contentType,
+      etag: "\"a1-\(sha256)\"", cacheControl: "private, max-age=31536000, immutable", fields: fields,
+      acceptsRanges: true)
+    if let fetched { representation.part = { fetched.body($0) } }
+    return HTTPResponse(representation, for: request)
+  }
+
+  /// Longer files are sent while they are fetched.
+  private static let bytesFetchedAtOnce: Int64 = 4 << 20
+
+  /// Returns a long file that is in a bucket and not here; nil for others. Throws if it is gone.
+  private func fetched(_ recording: Recording, _ key: ObjectKey) async throws -> FetchedObject? {
+    guard context.media.bucket != nil, let bytes = recording.bytes, bytes > Self.bytesFetchedAtOnce,
+      context.blobs.fileAtHand(key) == nil
+    else { return nil }
+    try await context.checkAudio(of: recording)
+    return FetchedObject(key: key, length: bytes, blobs: context.blobs, work: context.work)
   }
 
   private func content(of recording: Recording, _ key: ObjectKey) async throws -> FileContent {

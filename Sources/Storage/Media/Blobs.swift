@@ -49,6 +49,12 @@ package protocol Blobs: Sendable {
   /// S3: nil unless the cache has all of it.
   func fileAtHand(_ key: ObjectKey) -> LocalFile?
 
+  /// Returns bytes of an object, fewer if it ends before; nil if there is no object. `range` isn't empty. For a small
+  /// part of a long object, because the bytes of a bucket's are compared with their SHA-256 only once all are here.
+  ///
+  /// S3: fetches the blocks of 64 KiB that the cache lacks.
+  func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]?
+
   /// Looks for an object. Costs one system call in a folder. S3: a HEAD, unless the cache has the object.
   func look(at key: ObjectKey) -> FileLook
 

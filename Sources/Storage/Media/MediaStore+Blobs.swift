@@ -10,6 +10,23 @@ extension MediaStore: Blobs, Scratch, UploadSpool, GrowingWaveforms {
   /// Returns the file of an object, whether or not it exists: nothing has to be fetched.
   package func fileAtHand(_ key: ObjectKey) -> LocalFile? { localFile(key) }
 
+  /// Returns bytes of an object's file; nil if there is none.
+  package func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? {
+    do {
+      let file = try FileDescriptor(path: path(of: key), flags: O_RDONLY)
+      try file.seek(to: range.lowerBound)
+      var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: min(range.count, 256 * 1024)))
+      while bytes.count < range.count {
+        let count = try file.read(into: &buffer)
+        guard count > 0 else { break }
+        bytes += buffer.prefix(min(count, range.count - bytes.count))
+      }
+      return bytes
+    } catch .io(_, _, ENOENT) {
+      return nil
+    }
+  }
+
   /// Returns the file that an attempt writes its waveform to, whether or not it exists. Costs the making of a string.
   package func growingWaveform(of token: AttemptToken) -> LocalFile? {
     LocalFile(path: "\(workFolder(of: token.job))/\(token.workName("pyramid"))")
