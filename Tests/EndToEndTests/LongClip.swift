@@ -8,7 +8,7 @@ enum LongClip {
   static let rate = 44_100
 
   /// Stereo FLAC of pink noise.
-  static func flac(_ folder: TemporaryFolder) throws -> [UInt8] {
+  static func flac(_ folder: TemporaryFolder, seconds: Int = LongClip.seconds) throws -> [UInt8] {
     let path = folder.file("long.flac")
     let noise = "anoisesrc=duration=\(seconds):sample_rate=\(rate):color=pink:amplitude=0.3:seed=5"
     try Tool.ffmpeg.run([
@@ -18,7 +18,7 @@ enum LongClip {
   }
 
   /// Mono WAV, made quickly: one second of noise, repeated.
-  static func wave() -> [UInt8] {
+  static func wave(seconds: Int = LongClip.seconds) -> [UInt8] {
     var noise = NoiseGenerator(seed: 3)
     let second = (0..<rate).map { _ in littleEndian(Int16(noise.next() * 1000)) }.flatMap { $0 }
     var file = WAVFile()

@@ -197,11 +197,15 @@ package final class ObjectStore: Sendable {
 struct StoredObject: Sendable {
   let bytes: [UInt8]
   /// What the client said about the content.
-  var sha256: String?
+  let sha256: String?
   let modified = Timestamp.now
-
   /// The version: made of the content.
-  var entityTag: String { "\"\(HMACSHA256.hexDigest(of: bytes, key: []).prefix(32))\"" }
+  let entityTag: String
+
+  init(bytes: [UInt8], sha256: String? = nil) {
+    (self.bytes, self.sha256) = (bytes, sha256)
+    entityTag = "\"\(HMACSHA256.hexDigest(of: bytes, key: []).prefix(32))\""
+  }
 }
 
 /// A multipart upload in progress.
