@@ -11,7 +11,8 @@
 //
 // Nothing is removed, and nothing is put, before a row of `garbage` says so (Catalog+Objects):
 //
-//   put        1. the row: unneeded in a day, unless named by then  2. the object  3. the caller's row that names it
+//   put        1. the row: unneeded in a day, unless named by then  2. the object  3. the caller's row that names it,
+//              in the transaction that deletes the first; it fails if that is due
 //   removal    1. the row, in the transaction that deletes the recording  2. DELETE  3. a day later, the collection
 //              again, because a PUT that timed out may have been carried out after the DELETE
 //
@@ -96,7 +97,13 @@ package final class S3Blobs: Blobs {
   ) throws(StorageError) -> StoredFile {
     let keys = names.map { ObjectKey(id, $0) }
     try catalog.announce(keys)
-    do throws(StorageError) { return try body() } catch {
+    let start = ContinuousClock.now
+    do throws(StorageError) {
+      let stored = try body()
+      // A slow store may have taken most of the day in which they must be named.
+      if start + .seconds(3600) < .now { try catalog.announce(keys) }
+      return stored
+    } catch {
       for key in keys { try? remove(key) }
       throw error
     }
@@ -254,7 +261,7 @@ package final class S3Blobs: Blobs {
   package func removeGarbage(of catalog: Catalog) throws(StorageError) {
     let batch = 1000
     while true {
-      let due = try catalog.dueGarbage(limit: batch)
+      let due = try catalog.takeGarbage(limit: batch)
       for (folder, garbage) in Dictionary(grouping: due, by: \.folder) {
         let isDeleted = try catalog.isDeleted(folder)
         let unneeded = try unnamedObjects(of: folder, catalog).filter { key in

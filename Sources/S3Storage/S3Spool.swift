@@ -68,7 +68,7 @@ package final class S3Spool: UploadSpool {
   package func removeGarbage() throws(StorageError) {
     let batch = 1000
     while true {
-      let due = try catalog.dueUploadObjects(limit: batch)
+      let due = try catalog.takeUploadObjects(limit: batch)
       for (upload, objects) in Dictionary(grouping: due, by: \.upload) {
         let named = Set(try catalog.objects(of: upload).map(\.key))
         for object in objects where !named.contains(object.key) {

@@ -33,6 +33,10 @@ package enum StorageError: Error, Equatable, Sendable {
   /// secrets.
   case objectStore(detail: String)
 
+  /// A row was to name an object more than a day after it was announced, so it may have been removed. The same work may
+  /// succeed again.
+  case objectMayBeGone(key: String)
+
   /// The catalog was written by a newer version of the program than this one.
   case newerSchema(path: String)
 

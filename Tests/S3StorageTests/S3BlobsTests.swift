@@ -134,6 +134,19 @@ import Testing
     #expect(left == [["letter.txt", "working-1.wav"], ["letter.txt"]])
   }
 
+  @Test("an upload whose row comes after its object was collected is refused, not acknowledged without sound")
+  func lateRow() async throws {
+    let cluster = try BlobsCluster()
+    let node = try cluster.node("a")
+    try await cluster.blocking {
+      let recording = try node.upload([1, 2, 3], isAcknowledged: false)
+      cluster.advance(86_401)
+      try node.blobs.removeGarbage(of: cluster.catalog)
+      #expect(throws: StorageError.self) { try cluster.catalog.insert(recording) }
+      #expect(try cluster.catalog.recording(recording.id) == nil && cluster.objects.isEmpty)
+    }
+  }
+
   @Test("a deletion that the store refuses is completed later")
   func refusedDeletion() async throws {
     let cluster = try BlobsCluster { $0.attempts = 1 }

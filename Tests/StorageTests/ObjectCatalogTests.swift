@@ -23,8 +23,9 @@ import Testing
     (recording.audioKey, recording.bytes) = (ObjectKey(recording.id, "audio.mp3"), 9)
     recording.waveformKey = ObjectKey(recording.id, "waveform-1.pyramid")
     recording.workingKey = ObjectKey(recording.id, "working-1.wav")
-    try catalog.insert(recording)
     let key = ObjectKey(recording.id, "converted-1.opus")
+    try catalog.announce(recording.objects + [key])
+    try catalog.insert(recording)
     let digest = String(repeating: "0", count: 64)
     try catalog.keep(
       Conversion(recording: recording.id, format: "opus", key: key, bytes: 1, sha256: digest), limit: 99)
@@ -69,7 +70,59 @@ import Testing
     _ = try catalog.deleteRecording(recording.id)
     #expect(try catalog.namedObjects(of: recording.id) == [] && catalog.isDeleted(recording.id))
     // Nothing more is recorded for a store that can be searched.
-    #expect(try catalog.announcedObjects(of: recording.id) == [])
+    #expect(try names(catalog.announcedObjects(of: recording.id)) == all)
+  }
+
+  /// What a transaction of each kind that names an object says if it may be gone.
+  private func refusals(of key: (String) -> ObjectKey, in recording: Recording, _ token: AttemptToken) throws -> [String] {
+    var (other, refused) = (sample(), [String]())
+    let digest = String(repeating: "0", count: 64)
+    let conversion = Conversion(
+      recording: recording.id, format: "mp3", key: key("converted-2.mp3"), bytes: 1, sha256: digest)
+    let audio = ObjectKey(other.id, "audio.mp3")
+    (other.audioKey, other.bytes) = (audio, 9)
+    let (catalog, complete, waveform) = (catalog, other, key("waveform-2.pyramid"))
+    for (name, change) in [
+      ("insert", { try catalog.insert(complete) }),
+      ("keep", { try catalog.keep(conversion, limit: 99) }),
+      ("finish", { _ = try catalog.finish(token, with: "{}") { $0.waveformKey = waveform } }),
+    ] as [(String, () throws -> Void)] {
+      do { try change() } catch StorageError.objectMayBeGone { refused.append(name) }
+    }
+    return refused
+  }
+
+  @Test(
+    "an object isn't named once it is due, or was taken by a collection, whatever the clock says then",
+    arguments: [(0.0, false), (86_400, false), (86_400, true)])
+  func lateNaming(age: Double, isTaken: Bool) throws {
+    catalog.nameDeletedObjects()
+    let recording = try insert()
+    let job = Job(id: JobID(), kind: .waveform, recording: recording.id)
+    try catalog.insert(job)
+    let token = try #require(try catalog.claim(job.id).written?.token)
+    let key = { (name: String) in ObjectKey(recording.id, name) }
+    let keys = [key("converted-2.mp3"), key("waveform-2.pyramid")]
+    try catalog.announce(keys)
+    clock.advance(age)
+    if isTaken {
+      #expect(try Set(catalog.takeGarbage()).isSuperset(of: keys.map { .object($0) }))
+      clock.advance(-age)
+      // Another try of the same work doesn't bring it back.
+      try catalog.announce(keys)
+    }
+    let refused = try refusals(of: key, in: recording, token)
+    // The object of `insert` was never announced.
+    #expect(refused == (age == 0 ? ["insert"] : ["insert", "keep", "finish"]))
+    #expect(try catalog.recording(recording.id)?.waveformKey?.name == (age == 0 ? "waveform-2.pyramid" : "waveform-1.pyramid"))
+  }
+
+  @Test("what a row names is no garbage any more, even when a day has passed")
+  func settled() throws {
+    catalog.nameDeletedObjects()
+    _ = try insert()
+    clock.advance(86_401)
+    #expect(try names(catalog.dueGarbage().compactMap { if case .object(let key) = $0 { key } else { nil } }) == ["recording.json"])
   }
 
   @Test("if the store needs it, whatever deletes a recording records its objects in the same transaction")
@@ -78,7 +131,7 @@ import Testing
     let (first, second) = (try insert(), try insert())
     _ = try catalog.deleteRecording(first.id)
     #expect(try names(catalog.announcedObjects(of: first.id)) == all)
-    #expect(try catalog.announcedObjects(of: second.id) == [])
+    #expect(try names(catalog.announcedObjects(of: second.id)) == ["recording.json"], "the rest is named")
     #expect(try catalog.deleteRecordings(createdBefore: clock.now() + 1, limit: 9).map(\.id) == [second.id])
     #expect(try names(catalog.announcedObjects(of: second.id)) == all)
     try catalog.forgetDeletion(of: first.id)

@@ -37,11 +37,25 @@ import Testing
     #expect(try catalog.dueUploadObjects() == [] && catalog.dueGarbage() == [])
     clock.advance(86_401)
     let due = try catalog.dueUploadObjects()
-    #expect(due.map(\.key).sorted() == [counted.key, late.key].sorted())
+    #expect(due.map(\.key) == [late.key])
     #expect(try catalog.dueGarbage() == [], "they aren't a recording's")
     try catalog.forget(due)
     #expect(try catalog.dueUploadObjects() == [] && catalog.unneededObjects(of: id) == [])
     #expect(try catalog.objects(of: id) == [counted])
+  }
+
+  @Test("an object that is due isn't named as a part of its upload", arguments: [true, false])
+  func lateNaming(isTaken: Bool) throws {
+    let (id, counted, late) = try upload()
+    clock.advance(86_401)
+    if isTaken {
+      #expect(try catalog.takeUploadObjects().map(\.key) == [late.key])
+      clock.advance(-86_401)
+    }
+    #expect(throws: StorageError.objectMayBeGone(key: late.key)) {
+      try catalog.advance(id, to: 7, expiresAt: never, adding: [late])
+    }
+    #expect(try catalog.objects(of: id) == [counted] && catalog.upload(id)?.offset == 4)
   }
 
   @Test("a former writer names nothing")

@@ -44,10 +44,10 @@ extension Catalog {
   }
 
   private func keep(_ conversion: Conversion, limit: Int64, at now: Timestamp, _ db: CatalogTransaction) throws {
-    if let older = try Self.conversion(of: conversion.recording, to: conversion.format, db),
-      older.key != conversion.key
-    {
-      try discard(older, at: now, db)
+    let older = try Self.conversion(of: conversion.recording, to: conversion.format, db)
+    if older?.key != conversion.key {
+      if let older { try discard(older, at: now, db) }
+      try withdraw([conversion.key.description], db)
     }
     try ConversionRow(conversion: conversion).insertOrReplace(db)
     let total = try db.first("SELECT CAST(sum(bytes) AS bigint) FROM conversions", as: Int64.self) ?? 0

@@ -59,6 +59,28 @@ extension Catalog {
     }
   }
 
+  /// The same, and from now on no transaction can name these objects. Rows that another node is taking are skipped.
+  package func takeGarbage(limit: Int = 1000) throws(StorageError) -> [Garbage] {
+    let due = try dueGarbage(limit: limit)
+    guard due.contains(where: { if case .object = $0 { true } else { false } }) else { return due }
+    let taken = Set(try take("recordings/", limit: limit))
+    return due.filter { if case .object(let key) = $0 { taken.contains(key.description) } else { true } }
+  }
+
+  /// Takes what is due of the objects whose keys begin with `prefix`, those first that were taken before.
+  func take(_ prefix: String, limit: Int) throws(StorageError) -> [String] {
+    try write(.statementLocks) { db in
+      try db.rows(
+        """
+        UPDATE garbage SET due = 0 WHERE object IN (
+          SELECT object FROM garbage WHERE due <= ? AND substr(object, 1, \(prefix.count)) = ?
+          ORDER BY due, object LIMIT ?\(db.dialect.skippingLocked))
+        RETURNING object
+        """, [try now(db).milliseconds, prefix, limit]
+      ).map { try value($0, "object") as String }
+    }
+  }
+
   /// Deletes the records of what has been removed, except of objects that were recorded again meanwhile.
   package func forget(_ removed: [Garbage]) throws(StorageError) {
     guard !removed.isEmpty else { return }

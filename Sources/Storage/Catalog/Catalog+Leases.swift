@@ -90,6 +90,7 @@ extension Catalog {
         return moved
       }
       if let recording = try Self.update(before.id, db, change) {
+        try withdraw(objectsOf: recording, before: before, db)
         for key in before.derivedFiles where !recording.derivedFiles.contains(key) {
           try Self.addGarbage(key, due: now + Self.supersededSeconds, db)
         }

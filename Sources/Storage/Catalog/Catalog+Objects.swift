@@ -1,6 +1,11 @@
 // For stores of media that can't be searched by folder, such as a bucket. There, an object may be removed only if a row
 // named it as unneeded before: one of `garbage`, written before the object is put, or in the transaction that deletes
-// the row that named it. When such a row is due, the object stays if another row names it by then.
+// the row that named it.
+//
+// Whatever names an object deletes its row of `garbage` in the same transaction (`withdraw`), which fails once that is
+// due. A collection first takes what is due, by setting `due` to 0 (`takeGarbage`), then reads the rows that could name
+// it, and only then removes the object. So a transaction that names an object is committed before the collection looks,
+// or fails, however long a node was stopped in between and whatever the database's clock does.
 
 extension Catalog {
   /// How long after it was put, or its recording deleted, an object is looked at: after every request about it ended.
@@ -11,11 +16,38 @@ extension Catalog {
   package func nameDeletedObjects() { namesDeletedObjects.store(true, ordering: .relaxed) }
 
   /// Records that objects may be put, which are unneeded unless a row names them in a day. Call this before they are.
-  package func announce(_ keys: [ObjectKey]) throws(StorageError) {
+  package func announce(_ keys: [ObjectKey]) throws(StorageError) { try announce(keys.map(\.description)) }
+
+  /// The same for any objects of a bucket. One that a collection has taken stays taken.
+  func announce(_ keys: [String]) throws(StorageError) {
     try write(.statementLocks) { db in
       let due = try now(db) + Self.settlingSeconds
-      for key in Set(keys).sorted(by: { $0.description < $1.description }) { try Self.addGarbage(key, due: due, db) }
+      for key in Set(keys).sorted() {
+        try db.run(
+          """
+          INSERT INTO garbage (object, due) VALUES (?, ?)
+          ON CONFLICT (object) DO UPDATE SET due = excluded.due WHERE garbage.due > 0
+          """, [key, due.milliseconds])
+      }
     }
+  }
+
+  /// Deletes the announcements of objects that the transaction names, and of `others` that it may name. Throws
+  /// `.objectMayBeGone` if an object wasn't announced or is due.
+  func withdraw(_ named: [String], orAlso others: [String] = [], _ db: CatalogTransaction) throws {
+    guard namesDeletedObjects.load(ordering: .relaxed) else { return }
+    let now = try now(db).milliseconds
+    for key in Set(named + others).sorted() {
+      let count = try db.run("DELETE FROM garbage WHERE object = ? AND due > ?", [key, now])
+      guard count == 1 || !named.contains(key) else { throw StorageError.objectMayBeGone(key: key) }
+    }
+  }
+
+  /// The same for the objects that a recording's row names and `before` didn't.
+  func withdraw(objectsOf recording: Recording, before: Recording? = nil, _ db: CatalogTransaction) throws {
+    let keys = Set(recording.keys).subtracting(before?.keys ?? [])
+    guard !keys.isEmpty else { return }
+    try withdraw(keys.map(\.description), orAlso: keys.map(\.map.description), db)
   }
 
   /// Returns the objects of a recording that may exist although no row names them as part of it.
@@ -62,9 +94,9 @@ extension Catalog {
 
 extension Recording {
   /// The objects that belong to the recording because of its row.
-  package var objects: [ObjectKey] {
-    Self.objects(of: id, [audioKey, workingKey, waveformKey].compactMap { $0 })
-  }
+  package var objects: [ObjectKey] { Self.objects(of: id, keys) }
+
+  fileprivate var keys: [ObjectKey] { [audioKey, workingKey, waveformKey].compactMap { $0 } }
 
   fileprivate static func objects(of id: RecordingID, _ keys: [ObjectKey]) -> [ObjectKey] {
     let sounds = keys.filter { !$0.name.hasPrefix("waveform") }

@@ -12,6 +12,7 @@ extension Catalog {
       try Self.hold(sourcesOf: jobs, db)
       try Self.spend(token, db)
       try RecordingRow(recording).insert(db)
+      try withdraw(objectsOf: recording, db)
       try Self.check(limits, of: recording.tenant, db)
       for job in jobs { try queue(job, db) }
       for webhook in webhooks { try WebhookRow(webhook).insert(db) }
@@ -33,6 +34,7 @@ extension Catalog {
       let now = try now(db)
       try Self.spend(uploadToken, db)
       try RecordingRow(recording).insert(db)
+      try withdraw(objectsOf: recording, db)
       try Self.check(limits, of: recording.tenant, db)
       try Self.insert(job, db)
       guard let queued = try Self.job(job.id, db) else { throw StorageError.changedMeanwhile }

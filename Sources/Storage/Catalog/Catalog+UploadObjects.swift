@@ -9,10 +9,7 @@ extension Catalog {
   /// Records that objects may be put, which are unneeded unless their upload's row names them in a day. Call this
   /// before they are.
   package func announce(_ objects: [UploadObject]) throws(StorageError) {
-    try write(.statementLocks) { db in
-      let due = try now(db) + Self.settlingSeconds
-      for object in objects.sorted(by: { $0.key < $1.key }) { try Self.addGarbage(object.key, due: due, db) }
-    }
+    try announce(objects.map(\.key))
   }
 
   /// Returns the objects that have the bytes of an unfinished upload up to its offset, in order.
@@ -27,11 +24,14 @@ extension Catalog {
     }
   }
 
-  /// Names an object as a part of its upload.
-  static func add(_ object: UploadObject, _ db: CatalogTransaction) throws {
-    try db.run(
-      "INSERT INTO upload_objects (upload, start, bytes, name) VALUES (?, ?, ?, ?)",
-      [object.upload.text, object.start, object.bytes, object.name])
+  /// Names objects as parts of their upload.
+  func add(_ objects: [UploadObject], _ db: CatalogTransaction) throws {
+    for object in objects {
+      try db.run(
+        "INSERT INTO upload_objects (upload, start, bytes, name) VALUES (?, ?, ?, ?)",
+        [object.upload.text, object.start, object.bytes, object.name])
+    }
+    try withdraw(objects.map(\.key), db)
   }
 
   /// Returns the objects of an upload that is about to end; none if the media are in a folder.
@@ -76,6 +76,14 @@ extension Catalog {
         "SELECT object FROM garbage WHERE object > ? AND object < ?", ["uploads/\(id.text)/", "uploads/\(id.text)0"]
       ).compactMap { UnneededUploadObject(try value($0, "object")) }.filter { !named.contains($0.name) }
     }
+  }
+
+  /// Takes what may be removed now of uploads, at most `limit` rows, so that no transaction can name it any more.
+  /// Unreadable rows are skipped.
+  package func takeUploadObjects(limit: Int = 1000) throws(StorageError) -> [UnneededUploadObject] {
+    // Usually there are none, and nothing is written.
+    guard try !dueUploadObjects(limit: 1).isEmpty else { return [] }
+    return try take("uploads/", limit: limit).compactMap { UnneededUploadObject($0) }
   }
 
   /// Returns what may be removed now of uploads, at most `limit` rows. Unreadable rows are skipped.

@@ -53,7 +53,7 @@ extension Catalog {
       guard upload.advance(to: offset, by: writer) else { throw StorageError.uploadTakenOver(id) }
       try db.run(
         #"UPDATE uploads SET "offset" = ?, expires_at = ? WHERE id = ?"#, [offset, expiresAt.milliseconds, id.text])
-      for object in objects { try Self.add(object, db) }
+      try add(objects, db)
     }
   }
 
@@ -105,6 +105,7 @@ extension Catalog {
       var recording = recording
       recording.tenant = upload.tenant
       try RecordingRow(recording).insert(db)
+      try withdraw(objectsOf: recording, db)
       try Self.check(limits, of: recording.tenant, db)
       for job in jobs { try queue(job, db) }
     }
