@@ -32,16 +32,20 @@ package final class S3Blobs: Blobs {
   let cache: BlockCache
   private let catalog: Catalog
   private let partBytes: Int64
+  private let identity: BucketIdentity?
 
   /// Keeps objects in the bucket of `client`. `catalog` gets the rows that removal needs, also from transactions that
   /// delete recordings. Files are put in parts of `partBytes` bytes, a number of MiB from 5 on. `inspector` is a client
-  /// without patience, which looks if a store that failed works again.
+  /// without patience, which looks if a store that failed works again. `identity` is that of the bucket; without one,
+  /// any bucket will do, for tests.
   package init(
-    _ client: S3Client, inspector: S3Client? = nil, cache: BlockCache, catalog: Catalog, partBytes: Int64 = 64 << 20
+    _ client: S3Client, inspector: S3Client? = nil, cache: BlockCache, catalog: Catalog, partBytes: Int64 = 64 << 20,
+    identity: BucketIdentity? = nil
   ) {
     precondition(partBytes >= S3Client.leastPartBytes, "parts have at least 5 MiB")
     self.inspector = inspector ?? client
     (self.client, self.cache, self.catalog, self.partBytes) = (client, cache, catalog, partBytes)
+    self.identity = identity
     catalog.nameDeletedObjects()
   }
 
@@ -174,7 +178,10 @@ package final class S3Blobs: Blobs {
   /// Returns the cache's file of an object; fetches what it lacks, and the map of a sound.
   package func localFile(_ key: ObjectKey) throws(StorageError) -> LocalFile {
     if let file = cache.fileAtHand(key) { return file }
-    guard let file = try cache.file(key) else { return LocalFile(path: cache.path(of: key)) }
+    guard let file = try cache.file(key) else {
+      try checkIdentity()
+      return LocalFile(path: cache.path(of: key))
+    }
     guard hasMap(key), let map = mapFile(of: key) else { return file }
     return LocalFile(path: file.path, holding: Pair(file: file, map: map))
   }
@@ -184,15 +191,21 @@ package final class S3Blobs: Blobs {
 
   /// Returns bytes of an object; fetches the blocks that they are in, as far as the cache lacks them.
   package func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? {
-    try cache.read(key, range)
+    if let bytes = try cache.read(key, range) { return bytes }
+    try checkIdentity()
+    return nil
   }
 
-  /// Looks for an object. Costs a request, unless the cache has it.
+  /// Throws if this is another bucket than the catalog describes, so that nothing is given up as missing.
+  private func checkIdentity() throws(StorageError) { try identity?.check(by: client) }
+
+  /// Looks for an object. Costs a request, unless the cache has it, and two more if there is none.
   package func look(at key: ObjectKey) -> FileLook {
     if let bytes = cache.knownLength(of: key) { return .present(bytes: bytes) }
-    do throws(S3Error) {
-      guard let info = try client.head(key.description) else { return .absent }
-      return .present(bytes: info.bytes)
+    do {
+      if let info = try client.head(key.description) { return .present(bytes: info.bytes) }
+      try checkIdentity()
+      return .absent
     } catch {
       return .unknown
     }
@@ -282,7 +295,7 @@ package final class S3Blobs: Blobs {
   package func checkReachable() throws(StorageError) {
     guard client.isFailing else { return }
     try StorageError.translating { () throws(S3Error) in
-      do throws(S3Error) { _ = try inspector.get(S3Media.identityKey, 0..<1) } catch {
+      do throws(S3Error) { _ = try inspector.get(BucketIdentity.key, 0..<1) } catch {
         if error != .noSuchKey { throw error }
       }
     }

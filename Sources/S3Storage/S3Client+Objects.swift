@@ -38,13 +38,16 @@ extension S3Client {
     try put(try Self.content(of: path, range, sha256: sha256), as: key)
   }
 
-  /// Stores bytes as an object.
-  package func put(_ bytes: [UInt8], as key: String) throws(S3Error) {
-    try put(S3Content.bytes(bytes, sha256: Hexadecimal.text(SHA256.digest(of: bytes))), as: key)
+  /// Stores bytes as an object. With `onlyIfAbsent`, throws `.changed` if it exists; not every store can do that.
+  package func put(_ bytes: [UInt8], as key: String, onlyIfAbsent: Bool = false) throws(S3Error) {
+    let content = S3Content.bytes(bytes, sha256: Hexadecimal.text(SHA256.digest(of: bytes)))
+    try put(content, as: key, onlyIfAbsent ? [(name: "if-none-match", value: "*")] : [])
   }
 
-  private func put(_ content: S3Content, as key: String) throws(S3Error) {
-    let fields = creationFields(sha256: content.sha256)
+  private func put(
+    _ content: S3Content, as key: String, _ more: [(name: String, value: String)] = []
+  ) throws(S3Error) {
+    let fields = creationFields(sha256: content.sha256) + more
     _ = try send(S3Request(method: .put, key: key, fields: fields, content: content))
   }
 
@@ -112,13 +115,24 @@ extension S3Client {
     }
   }
 
-  /// Returns what the store says about an object; nil if there is none.
+  /// Returns what the store says about an object; nil if the bucket has no such object.
   package func head(_ key: String) throws(S3Error) -> S3ObjectInfo? {
-    let response: S3Response
-    do { response = try send(S3Request(method: .head, key: key)) } catch {
-      if error == .noSuchKey { return nil }
-      throw error
+    // The second time if the object appears in between.
+    for _ in 0..<2 {
+      do throws(S3Error) { return try info(key) } catch {
+        if error != .noSuchKey { throw error }
+      }
+      // The answer to HEAD has no content, so the bucket may be missing instead, or a proxy may have answered.
+      do throws(S3Error) { _ = try get(key, 0..<1) } catch {
+        if error == .noSuchKey { return nil }
+        throw error
+      }
     }
+    throw .unavailable(status: 404, code: nil)
+  }
+
+  private func info(_ key: String) throws(S3Error) -> S3ObjectInfo {
+    let response = try send(S3Request(method: .head, key: key))
     guard let length = response.fields["content-length"].flatMap({ Int64($0) }), length >= 0 else {
       throw .malformedAnswer(what: "Content-Length")
     }

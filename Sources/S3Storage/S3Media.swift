@@ -2,9 +2,9 @@ import Storage
 
 /// The media of a node in a bucket: the objects and their cache, and unfinished uploads.
 package struct S3Media: Sendable {
-  private let client: S3Client
   /// Has no patience, because something waits for its answers.
   private let inspector: S3Client
+  private let identity: BucketIdentity
   private let catalog: Catalog
   private let cache: BlockCache
   /// The folders of this node's disk.
@@ -28,55 +28,15 @@ package struct S3Media: Sendable {
     var impatient = settings
     (impatient.attempts, impatient.connectSeconds, impatient.requestSeconds) = (1, 0.5, 0.8)
     inspector = S3Client(bucket, credentials: credentials, settings: impatient)
-    (self.client, self.catalog) = (client, catalog)
+    self.catalog = catalog
+    identity = try BucketIdentity.bound(catalog, to: client)
     disk = try MediaStore(scratch: directory)
     cache = try BlockCache(
       directory: directory + "/cache", limitBytes: cacheBytes, spareBytes: spareBytes, client: client)
     scratch = S3Scratch(disk, sharedWith: cache)
-    blobs = S3Blobs(client, inspector: inspector, cache: cache, catalog: catalog)
+    blobs = S3Blobs(client, inspector: inspector, cache: cache, catalog: catalog, identity: identity)
     spool = S3Spool(client, catalog: catalog, scratch: disk)
-    try bind()
   }
-
-  // MARK: The bucket's identity
-
-  static let identityKey = "media-id"
-
-  /// Binds the catalog to the bucket. The catalog decides on the ID, so of several first nodes all write the same.
-  private func bind() throws(StorageError) {
-    let bound = try catalog.boundMedia()
-    let found = try identity(client)
-    if let found {
-      if bound.id == nil, !bound.hasRecordings, try hasRecordings() { throw .otherMedia(path: name) }
-      guard try catalog.bind(toMedia: found) == found else { throw .otherMedia(path: name) }
-      return
-    }
-    guard !bound.hasRecordings else { throw .otherMedia(path: name) }
-    let id = try catalog.bind(toMedia: bound.id ?? MediaID().text)
-    guard let content = MediaID(Array(id.utf8))?.content else { throw .otherMedia(path: name) }
-    try StorageError.translating { () throws(S3Error) in try client.put(content, as: Self.identityKey) }
-  }
-
-  private func identity(_ client: S3Client) throws(StorageError) -> String? {
-    let bytes = try StorageError.translating { () throws(S3Error) -> [UInt8]? in
-      do throws(S3Error) { return try client.get(Self.identityKey, 0..<100) } catch {
-        if error == .noSuchKey { return nil }
-        throw error
-      }
-    }
-    guard let bytes else { return nil }
-    guard let id = MediaID(bytes) else { throw .otherMedia(path: name) }
-    return id.text
-  }
-
-  private func hasRecordings() throws(StorageError) -> Bool {
-    try StorageError.translating { () throws(S3Error) in
-      try !client.list(prefix: "recordings/", limit: 1).objects.isEmpty
-    }
-  }
-
-  /// What messages call the bucket.
-  private var name: String { "s3://\(client.bucket.name)/\(client.bucket.prefix)" }
 
   // MARK: Upkeep
 
@@ -93,8 +53,6 @@ package struct S3Media: Sendable {
   /// Drops what the cache has of deleted recordings, soon. Doesn't block.
   package func forget(_ deleted: [RecordingID]) { cache.removeSoon(Set(deleted)) }
 
-  /// Throws if the bucket can't be read now, or if it was replaced. Blocks for at most a second.
-  package func check() throws(StorageError) {
-    guard try identity(inspector) != nil else { throw .otherMedia(path: name) }
-  }
+  /// Throws if the bucket can't be read now, or `.otherMedia` if it was replaced. Blocks for at most a second.
+  package func check() throws(StorageError) { try identity.check(by: inspector) }
 }

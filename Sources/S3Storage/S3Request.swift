@@ -43,6 +43,8 @@ struct S3Request: Sendable {
 
   /// The error of an answer; nil if it is a success.
   func error(in response: S3Response) -> S3Error? {
+    // `S3Client.head` asks again in a way that shows what is missing.
+    if method == .head, response.status == 404 { return .noSuchKey }
     guard response.isSuccess else { return S3Error(response) }
     guard let resultName else { return nil }
     switch XMLElement(parsing: response.body)?.name {
@@ -101,7 +103,8 @@ extension S3Error {
     switch status {
     case 301, 307: return .wrongRegion(expected: region)
     case 403: return .accessDenied
-    case 404: return .noSuchKey
+    // Only a code says that it is the object that is missing: without one, a proxy may have answered.
+    case 404: return .unavailable(status: status, code: code)
     case 412: return .changed
     case 507: return .quotaExceeded
     case 429, 500, 502, 503, 504: return .unavailable(status: status, code: code)

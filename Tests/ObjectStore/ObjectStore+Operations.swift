@@ -50,6 +50,9 @@ extension ObjectStore {
       guard let key = request.key else { return try Self.list(request, state) }
       switch (request.method, request.item("uploadId")) {
       case ("PUT", nil):
+        if request.fields["If-None-Match"] == "*", state.objects[request.bucket]?[key] != nil {
+          throw StoreFailure(412, "PreconditionFailed")
+        }
         let object = StoredObject(bytes: request.body, sha256: request.fields[Self.digestField])
         try Self.checkQuota(object.bytes.count, request.bucket, state)
         state.objects[request.bucket]?[key] = object

@@ -32,8 +32,8 @@ package final class ObjectStore: Sendable {
     case delays(Duration)
     /// Answers with other bytes than those of the object.
     case damages
-    /// Answers 200 with these bytes, whatever the request.
-    case answers([UInt8])
+    /// Answers with this status and these bytes, whatever the request.
+    case answers([UInt8], status: Int = 200)
     /// Replaces the object by these bytes before it carries the request out.
     case replaces([UInt8])
     /// Carries it out normally.
@@ -102,6 +102,19 @@ package final class ObjectStore: Sendable {
   /// Sets the store's clock ahead of the system's.
   package func setClock(ahead seconds: Int64) { state.withLock { $0.clockOffsetSeconds = seconds } }
 
+  /// Puts an object without a request.
+  package func put(_ bytes: [UInt8], as key: String, in bucket: String) {
+    state.withLock { $0.objects[bucket]?[key] = StoredObject(bytes: bytes) }
+  }
+
+  /// Gives the bucket `name` another one, as if nobody could see it under its own.
+  package func rename(_ bucket: String, to name: String) {
+    state.withLock { $0.objects[name] = $0.objects.removeValue(forKey: bucket) }
+  }
+
+  /// Creates an empty bucket, or empties it.
+  package func empty(_ bucket: String) { state.withLock { $0.objects[bucket] = [:] } }
+
   /// Sets how many bytes each bucket may hold.
   package func setQuota(bytes: Int) { state.withLock { $0.quotaBytes = bytes } }
 
@@ -169,7 +182,7 @@ package final class ObjectStore: Sendable {
     case .damages:
       return HTTPResponse(
         response.status, fields: response.fields, body: .bytes((response.body.bytesAtHand ?? []).map { ~$0 }))
-    case .answers(let bytes): return HTTPResponse(.ok, body: .bytes(bytes))
+    case .answers(let bytes, let status): return HTTPResponse(HTTPStatus(code: status), body: .bytes(bytes))
     case .refuses, .delays, .replaces, .none: return response
     }
   }

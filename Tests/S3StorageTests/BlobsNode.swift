@@ -22,6 +22,7 @@ final class BlobsCluster: Sendable {
     catalog = try Catalog(
       path: folder.path + "/catalog.sqlite",
       holder: LeaseHolder(name: "node", terms: LeaseHolder.Terms(), now: { clock.now }))
+    test.store.put(MediaID(Array(identity.id.utf8))?.content ?? [], as: BucketIdentity.key, in: "sounds")
   }
 
   private final class Clock: Sendable {
@@ -34,17 +35,19 @@ final class BlobsCluster: Sendable {
   /// Lets time pass for the catalog.
   func advance(_ seconds: Double) { clock.advance(seconds) }
 
-  /// Opens a node with a disk of its own.
-  func node(_ name: String, partBytes: Int64 = 5 << 20) throws -> BlobsNode {
+  /// Opens a node with a disk of its own. One that is bound compares the bucket's identity.
+  func node(_ name: String, partBytes: Int64 = 5 << 20, isBound: Bool = false) throws -> BlobsNode {
     let cache = try BlockCache(directory: "\(folder.path)/\(name)", limitBytes: 1 << 30, client: test.client)
     let scratch = try MediaStore(directory: "\(folder.path)/\(name)-scratch")
-    let blobs = S3Blobs(test.client, cache: cache, catalog: catalog, partBytes: partBytes)
+    let blobs = S3Blobs(test.client, cache: cache, catalog: catalog, partBytes: partBytes, identity: isBound ? identity : nil)
     return BlobsNode(blobs: blobs, cache: cache, scratch: scratch, catalog: catalog)
   }
 
+  private let identity = BucketIdentity(id: MediaID().text, bucketName: "s3://sounds/")
+
   /// The objects in the bucket.
   var objects: [ObjectKey: [UInt8]] {
-    let found = test.store.objects(in: "sounds").map { key, bytes in
+    let found = test.store.objects(in: "sounds").filter { $0.key != BucketIdentity.key }.map { key, bytes in
       let parts = key.split(separator: "/").map(String.init)
       guard parts.count == 3, let id = RecordingID(parts[1]) else { preconditionFailure("\(key) is in the layout") }
       return (ObjectKey(id, parts[2]), bytes)

@@ -66,6 +66,37 @@ import Testing
     #expect(looks == [.present(bytes: 3), .present(bytes: 3), .absent, .unknown])
   }
 
+  @Test("nothing is missing because the bucket is, or is another one, or because a proxy answers 404")
+  func anotherBucket() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let (first, second) = (try cluster.node("a"), try cluster.node("b", isBound: true))
+    let store = cluster.test.store
+    let key = try await cluster.blocking { try ObjectKey(first.upload([9, 8, 7]).id, "audio.mp3") }
+    func expectUnknown(_ what: Comment) async throws {
+      let look = try await cluster.blocking { second.blobs.look(at: key) }
+      #expect(look == .unknown, what)
+      await #expect(throws: StorageError.self, what) { try await cluster.blocking { try second.bytes(key) } }
+      await #expect(throws: StorageError.self, what) { try await cluster.blocking { try second.blobs.read(key, 0..<1) } }
+    }
+    store.rename("sounds", to: "away")
+    try await expectUnknown("no bucket")
+    await #expect(throws: S3Error.noSuchBucket) { try await cluster.test.blocking { try $0.delete("\(key)") } }
+    store.empty("sounds")
+    try await expectUnknown("another tenant's bucket")
+    store.rename("away", to: "sounds")
+    for fault in [ObjectStore.Fault.refuses(404, code: ""), .answers([60, 62], status: 404)] {
+      store.fail(fault, fault)
+      #expect(try await cluster.blocking { second.blobs.look(at: key) } == .unknown)
+      store.fail(fault)
+      await #expect(throws: S3Error.unavailable(status: 404, code: nil)) {
+        try await cluster.test.blocking { try $0.delete("\(key)") }
+      }
+      store.heal()
+    }
+    #expect(try await cluster.blocking { try second.bytes(key) } == [9, 8, 7])
+    #expect(try await cluster.blocking { second.blobs.look(at: key.map.map) } == .absent)
+  }
+
   @Test("a full bucket, a store that is down, and one that refuses are told apart")
   func errors() async throws {
     let cluster = try BlobsCluster { $0.attempts = 1 }

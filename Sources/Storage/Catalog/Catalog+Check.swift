@@ -7,21 +7,23 @@ extension Catalog {
     let (id, isNew) = try store.sharedID()
     let isEmpty = try read { db in
       try db.first("SELECT EXISTS (SELECT 1 FROM media_folder)", as: Bool.self) != true
-        && db.first("SELECT EXISTS (SELECT 1 FROM recordings)", as: Bool.self) != true
+        && !Self.hasContent(db)
     }
     if !isNew, isEmpty, try store.hasRecordings() { throw .otherMedia(path: store.directory) }
     guard try bind(toMedia: id) == id else { throw .otherMedia(path: store.directory) }
   }
 
   /// Returns the ID of the media that the catalog describes, nil if it isn't bound to any, and whether it has
-  /// recordings.
-  package func boundMedia() throws(StorageError) -> (id: String?, hasRecordings: Bool) {
+  /// recordings or bytes of uploads.
+  package func boundMedia() throws(StorageError) -> (id: String?, hasContent: Bool) {
     try read { db in
-      (
-        try db.first("SELECT id FROM media_folder", as: String.self),
-        try db.first("SELECT EXISTS (SELECT 1 FROM recordings)", as: Bool.self) == true
-      )
+      (try db.first("SELECT id FROM media_folder", as: String.self), try Self.hasContent(db))
     }
+  }
+
+  private static func hasContent(_ db: CatalogTransaction) throws -> Bool {
+    let sql = "SELECT EXISTS (SELECT 1 FROM recordings) OR EXISTS (SELECT 1 FROM upload_objects)"
+    return try db.first(sql, as: Bool.self) == true
   }
 
   /// Binds the catalog to the media with an ID, unless it is bound. Returns the ID that it is bound to.

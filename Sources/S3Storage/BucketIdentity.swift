@@ -1,0 +1,76 @@
+import Storage
+
+/// The object by which a catalog knows its bucket.
+///
+/// In another bucket, such as that of another tenant whose key was put in place, everything is missing. So before
+/// anything is given up because it is missing, the identity is compared.
+package struct BucketIdentity: Sendable {
+  /// The key of the object.
+  static let key = "media-id"
+
+  /// The ID that the catalog is bound to.
+  let id: String
+  /// What messages call the bucket.
+  let bucketName: String
+
+  /// Throws `.otherMedia` if the bucket that `client` reaches is another one or has no identity.
+  func check(by client: S3Client) throws(StorageError) {
+    guard try Self.found(by: client) == id else { throw .otherMedia(path: bucketName) }
+  }
+
+  /// Binds the catalog to the bucket. The catalog decides on the ID, so of several first nodes all write the same.
+  static func bound(_ catalog: some MediaBinding, to client: S3Client) throws(StorageError) -> BucketIdentity {
+    let name = "s3://\(client.bucket.name)/\(client.bucket.prefix)"
+    let bound = try catalog.boundMedia()
+    if let found = try found(by: client) {
+      if bound.id == nil, !bound.hasContent, try hasRecordings(client) { throw .otherMedia(path: name) }
+      guard try catalog.bind(toMedia: found) == found else { throw .otherMedia(path: name) }
+      return BucketIdentity(id: found, bucketName: name)
+    }
+    guard !bound.hasContent else { throw .otherMedia(path: name) }
+    let identity = BucketIdentity(id: try catalog.bind(toMedia: bound.id ?? MediaID().text), bucketName: name)
+    guard let content = MediaID(Array(identity.id.utf8))?.content else { throw .otherMedia(path: name) }
+    try StorageError.translating { () throws(S3Error) in try create(content, client) }
+    // The first node of another catalog may have done the same.
+    try identity.check(by: client)
+    return identity
+  }
+
+  /// Creates the object, unless it exists. A store that can't decide that replaces it.
+  private static func create(_ content: [UInt8], _ client: S3Client) throws(S3Error) {
+    do throws(S3Error) { try client.put(content, as: key, onlyIfAbsent: true) } catch {
+      switch error {
+      case .changed: return
+      case .refused(501, _, _), .refused(400, _, _): try client.put(content, as: key)
+      default: throw error
+      }
+    }
+  }
+
+  private static func found(by client: S3Client) throws(StorageError) -> String? {
+    let bytes = try StorageError.translating { () throws(S3Error) -> [UInt8]? in
+      do throws(S3Error) { return try client.get(key, 0..<100) } catch {
+        if error == .noSuchKey { return nil }
+        throw error
+      }
+    }
+    // One that isn't an ID is nobody's.
+    return bytes.map { MediaID($0)?.text ?? "" }
+  }
+
+  private static func hasRecordings(_ client: S3Client) throws(StorageError) -> Bool {
+    try StorageError.translating { () throws(S3Error) in
+      try !client.list(prefix: "recordings/", limit: 1).objects.isEmpty
+    }
+  }
+}
+
+/// What remembers which media it describes.
+protocol MediaBinding {
+  /// Returns the ID of the media, nil if it isn't bound to any, and whether it describes something in them.
+  func boundMedia() throws(StorageError) -> (id: String?, hasContent: Bool)
+  /// Binds it to the media with an ID, unless it is bound. Returns the ID that it is bound to.
+  func bind(toMedia id: String) throws(StorageError) -> String
+}
+
+extension Catalog: MediaBinding {}
