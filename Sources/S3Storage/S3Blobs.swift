@@ -267,28 +267,46 @@ package final class S3Blobs: Blobs {
 
   /// Removes what a job left of a recording that it failed to make, unless the bucket describes it as finished.
   package func discard(_ id: RecordingID) throws(StorageError) {
-    if try described(id) == nil { try remove(id) }
+    if case .absent = try description(of: id) { try remove(id) }
   }
 
-  /// Removes the objects that are due and that no row and no description names.
+  /// Removes the objects that are due and that no row and no description names. If a recording's description can't be
+  /// read, because it is damaged or of a newer version, all that the recording has stays for another day.
+  ///
+  /// A recording that can't be settled doesn't keep others; then the first error is thrown at the end.
   package func removeGarbage(of catalog: Catalog) throws(StorageError) {
     let batch = 1000
-    while true {
+    var failure: StorageError?
+    while failure == nil {
       let due = try catalog.takeGarbage(limit: batch)
       for (folder, garbage) in Dictionary(grouping: due, by: \.folder) {
-        let isDeleted = try catalog.isDeleted(folder)
-        let unneeded = try unnamedObjects(of: folder, catalog).filter { key in
-          garbage.contains { $0.includes(key.name) }
-        }
-        let kept = unneeded.isEmpty || isDeleted ? [] : Set(try described(folder)?.objects ?? [])
-        for key in unneeded where !kept.contains(key) { try remove(key) }
-        try catalog.forget(garbage)
-        if isDeleted, try catalog.announcedObjects(of: folder).isEmpty { try catalog.forgetDeletion(of: folder) }
+        do throws(StorageError) { try collect(garbage, of: folder, catalog) } catch { failure = failure ?? error }
+        if case .storeUnreachable? = failure { break }
       }
       // Unreadable rows stay and come again, so a batch with some of them must be the last.
       if due.count < batch { break }
     }
     while try catalog.forgetAttempts(limit: batch) == batch {}
+    if let failure { throw failure }
+  }
+
+  private func collect(_ garbage: [Garbage], of id: RecordingID, _ catalog: Catalog) throws(StorageError) {
+    let isDeleted = try catalog.isDeleted(id)
+    let unneeded = try unnamedObjects(of: id, catalog).filter { key in garbage.contains { $0.includes(key.name) } }
+    var kept: Set<ObjectKey> = []
+    if !unneeded.isEmpty, !isDeleted {
+      switch try description(of: id) {
+      case .absent: break
+      case .recording(let recording): kept = Set(recording.objects)
+      case .unreadable:
+        try catalog.postpone(garbage)
+        throw .objectStore(
+          detail: "\(ObjectKey.description(of: id)) can't be read, so nothing of that recording is removed")
+      }
+    }
+    for key in unneeded where !kept.contains(key) { try remove(key) }
+    try catalog.forget(garbage)
+    if isDeleted, try catalog.announcedObjects(of: id).isEmpty { try catalog.forgetDeletion(of: id) }
   }
 
   /// Throws if the last request has failed and the store still doesn't work. Costs nothing otherwise.
@@ -331,8 +349,15 @@ extension S3Blobs: DescriptionStore {
   /// True: a bucket is for several machines.
   package var hasOtherWriters: Bool { true }
 
-  /// Returns the recording that the bucket describes under this ID; nil if there is none.
-  func described(_ id: RecordingID) throws(StorageError) -> Recording? {
+  /// What the bucket says about a recording.
+  private enum Description {
+    case absent
+    case recording(Recording)
+    /// It isn't one that this version writes.
+    case unreadable
+  }
+
+  private func description(of id: RecordingID) throws(StorageError) -> Description {
     let key = ObjectKey.description(of: id)
     let bytes = try StorageError.translating { () throws(S3Error) -> [UInt8]? in
       do throws(S3Error) { return try client.get(key.description, 0..<Recording.descriptionLimit) } catch {
@@ -340,7 +365,11 @@ extension S3Blobs: DescriptionStore {
         throw error
       }
     }
-    guard let bytes, let recording = Recording(describedBy: bytes), recording.id == id else { return nil }
-    return recording
+    guard let bytes else {
+      try checkIdentity()
+      return .absent
+    }
+    guard let recording = Recording(describedBy: bytes), recording.id == id else { return .unreadable }
+    return .recording(recording)
   }
 }

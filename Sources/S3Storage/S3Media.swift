@@ -41,13 +41,21 @@ package struct S3Media: Sendable {
   // MARK: Upkeep
 
   /// Removes the objects that rows name as unneeded, and what jobs left on this disk. Any node may do this at any time,
-  /// and several at once. If the store or the catalog fails, throws and leaves the rest for the next time. Blocks.
+  /// and several at once. If a part of it fails, does the others, throws, and leaves the rest for the next time. Blocks.
   package func removeUnneeded() throws(StorageError) {
-    try blobs.removeGarbage(of: catalog)
-    try spool.removeGarbage()
-    try catalog.forgetSettledDeletions()
-    _ = try AbandonedWork(catalog: catalog, store: disk).remove()
-    for id in cache.recordings where try catalog.recording(id) == nil { cache.remove([id]) }
+    var failure: StorageError?
+    func attempt(_ part: () throws(StorageError) -> Void) {
+      do throws(StorageError) { try part() } catch { failure = failure ?? error }
+    }
+    // This disk first, which needs no store.
+    attempt { () throws(StorageError) in _ = try AbandonedWork(catalog: catalog, store: disk).remove() }
+    attempt { () throws(StorageError) in
+      for id in cache.recordings where try catalog.namedObjects(of: id).isEmpty { cache.remove([id]) }
+    }
+    attempt { () throws(StorageError) in try blobs.removeGarbage(of: catalog) }
+    attempt { () throws(StorageError) in try spool.removeGarbage() }
+    attempt { () throws(StorageError) in try catalog.forgetSettledDeletions() }
+    if let failure { throw failure }
   }
 
   /// Drops what the cache has of deleted recordings, soon. Doesn't block.

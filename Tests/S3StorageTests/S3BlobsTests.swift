@@ -165,6 +165,32 @@ import Testing
     #expect(left == [["letter.txt", "working-1.wav"], ["letter.txt"]])
   }
 
+  @Test(
+    "what a description that can't be read may name stays, and everything else goes",
+    arguments: [#""version":2"#, "…", ""])
+  func unreadableDescription(change: String) async throws {
+    let cluster = try BlobsCluster()
+    let node = try cluster.node("a")
+    try await cluster.blocking {
+      let one = try node.upload([1], isAcknowledged: false)
+      _ = try node.upload([2], isAcknowledged: false)
+      // Of a newer catalog, which has been restored to an earlier state.
+      let text = String(decoding: one.describedJSON, as: UTF8.self).replacing(#""version":1"#, with: change)
+      try cluster.test.client.put(Array((change.isEmpty ? "" : text).utf8), as: "recordings/\(one.id)/recording.json")
+      for _ in 0..<2 {
+        cluster.advance(86_401)
+        #expect(throws: StorageError.self) { try node.blobs.removeGarbage(of: cluster.catalog) }
+        #expect(throws: Never.self) { try node.blobs.removeGarbage(of: cluster.catalog) }
+      }
+      let kept = cluster.objects
+      #expect(Set(kept.keys.map(\.recording)) == [one.id] && kept[ObjectKey(one.id, "audio.mp3")] == [1])
+      try cluster.test.client.put(one.describedJSON, as: "recordings/\(one.id)/recording.json")
+      cluster.advance(86_401)
+      try node.blobs.removeGarbage(of: cluster.catalog)
+      #expect(cluster.objects == kept.merging([.description(of: one.id): one.describedJSON]) { $1 })
+    }
+  }
+
   @Test("an upload whose row comes after its object was collected is refused, not acknowledged without sound")
   func lateRow() async throws {
     let cluster = try BlobsCluster()

@@ -81,6 +81,26 @@ extension Catalog {
     }
   }
 
+  /// Puts the removal of what is due off by a day.
+  package func postpone(_ garbage: [Garbage]) throws(StorageError) {
+    try write(.statementLocks) { db in
+      let now = try now(db)
+      let later = now + 86_400
+      for garbage in garbage {
+        switch garbage {
+        case .files(let token, _):
+          try db.run(
+            "UPDATE attempts SET due = ? WHERE job = ? AND attempt = ? AND nonce = ?",
+            [later.milliseconds, token.job.text, token.attempt, token.nonce])
+        case .object(let key):
+          try db.run(
+            "UPDATE garbage SET due = ? WHERE object = ? AND due <= ?",
+            [later.milliseconds, key.description, now.milliseconds])
+        }
+      }
+    }
+  }
+
   /// Deletes the records of what has been removed, except of objects that were recorded again meanwhile.
   package func forget(_ removed: [Garbage]) throws(StorageError) {
     guard !removed.isEmpty else { return }

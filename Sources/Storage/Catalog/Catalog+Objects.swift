@@ -60,11 +60,12 @@ extension Catalog {
     }
   }
 
-  /// Returns the objects that a recording's rows name; none if it was deleted.
+  /// Returns the objects that a recording's rows name, even if they are damaged otherwise; none if it was deleted.
   package func namedObjects(of id: RecordingID) throws(StorageError) -> Set<ObjectKey> {
     try read { db in
-      guard let recording = try Self.recording(id, db) else { return [] }
-      return Set(recording.objects + (try Self.conversionKeys(of: id, db)))
+      let row = try db.row("SELECT \(Self.erasedColumns) FROM recordings WHERE id = ?", [id.text])
+      guard let row else { return [] }
+      return Set(try Self.objects(of: id, row, db))
     }
   }
 
@@ -77,18 +78,19 @@ extension Catalog {
   /// Records which objects a deleted recording had, before its conversions are deleted.
   func noteObjects(of id: RecordingID, _ row: SQLRow?, at now: Timestamp, _ db: CatalogTransaction) throws {
     guard namesDeletedObjects.load(ordering: .relaxed) else { return }
-    // A damaged row names what it can.
-    let keys = Schema.keyColumns.sorted { $0.key < $1.key }.compactMap { column, name in
-      row.flatMap { try? objectKey($0, column, orName: name, of: id) } ?? nil
-    }
-    let objects = Recording.objects(of: id, keys) + (try Self.conversionKeys(of: id, db))
+    let objects = try Self.objects(of: id, row, db)
     for key in objects { try Self.addGarbage(key, due: now + Self.settlingSeconds, db) }
   }
 
-  private static func conversionKeys(of id: RecordingID, _ db: CatalogTransaction) throws -> [ObjectKey] {
-    try intact(db.rows("SELECT * FROM conversions WHERE recording = ?", [id.text])) {
-      try ConversionRow(row: $0).conversion.key
+  /// What a recording's row, with the columns `erasedColumns`, and those of its conversions name. A damaged row names
+  /// what it can.
+  private static func objects(of id: RecordingID, _ row: SQLRow?, _ db: CatalogTransaction) throws -> [ObjectKey] {
+    let keys = Schema.keyColumns.sorted { $0.key < $1.key }.compactMap { column, name in
+      row.flatMap { try? objectKey($0, column, orName: name, of: id) } ?? nil
     }
+    let conversions = try db.rows("SELECT key, file FROM conversions WHERE recording = ?", [id.text])
+    return Recording.objects(of: id, keys)
+      + conversions.compactMap { (try? objectKey($0, "key", orName: "file", of: id)) ?? nil }
   }
 }
 
