@@ -189,6 +189,12 @@ package final class S3Blobs: Blobs {
   /// Returns the same without waiting; nil unless this process has had the whole object and still has it.
   package func fileAtHand(_ key: ObjectKey) -> LocalFile? { cache.fileAtHand(key) }
 
+  /// Removes the cache's copy of an object.
+  package func discardCopy(of key: ObjectKey) -> Bool {
+    cache.remove(key)
+    return true
+  }
+
   /// Returns bytes of an object; fetches the blocks that they are in, as far as the cache lacks them.
   package func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? {
     if let bytes = try cache.read(key, range) { return bytes }

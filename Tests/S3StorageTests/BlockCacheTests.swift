@@ -175,6 +175,30 @@ import Testing
     #expect(restarted.cost > 300_000 && restarted.cost < 400_000)
   }
 
+  @Test("what another program removes or replaces while the node runs is fetched again", arguments: [0, 1, 2])
+  func emptiedCache(change: Int) async throws {
+    let test = try CacheTest()
+    let (key, part) = (try await test.put(content), try await test.put(content))
+    let (cache, content) = (try test.cache(), content)
+    _ = try await test.blocking { (try cache.file(key), try cache.read(part, 0..<9)) }
+    for path in [key, part].map(test.objectPath) {
+      switch change {
+      case 0: try FileManager.default.removeItem(atPath: path)
+      case 1:
+        // A copy has another inode.
+        try FileManager.default.moveItem(atPath: path, toPath: path + ".old")
+        try Data(content.map { ~$0 }).write(to: URL(fileURLWithPath: path))
+      default: try CacheTest.change(path) { $0.removeLast() }
+      }
+    }
+    #expect(cache.fileAtHand(key) == nil && cache.knownLength(of: key) == nil)
+    let areRight = try await test.blocking {
+      try cache.file(key)?.withPath(CacheTest.contents) == content && cache.read(part, 0..<9) == Array(content[..<9])
+    }
+    #expect(areRight && cache.fileAtHand(key) != nil)
+    #expect(cache.cost < 500_000)
+  }
+
   // MARK: Eviction
 
   @Test("the least recently used objects go first, and what is held stays until it is released")

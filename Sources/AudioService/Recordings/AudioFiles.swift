@@ -145,8 +145,20 @@ struct AudioFiles: Sendable {
   private func content(of recording: Recording, _ key: ObjectKey) async throws -> FileContent {
     let blobs = context.blobs
     do {
-      let content = try await context.work.run { try blobs.localFile(key).withPath(FileContent.init(path:)) }
-      if content.length == recording.bytes { return content }
+      let content = try await context.work.run { () throws -> FileContent? in
+        let length = recording.bytes
+        func opened() throws -> FileContent? {
+          let content = try blobs.localFile(key).withPath(FileContent.init(path:))
+          return content.length == length ? content : nil
+        }
+        do { if let content = try opened() { return content } } catch let error as StorageError { throw error } catch {
+          // The second time decides.
+        }
+        // Perhaps only this machine's copy is damaged.
+        _ = blobs.discardCopy(of: key)
+        return try opened()
+      }
+      if let content { return content }
     } catch FileContentError.io(_, let path, let number) where ![ENOENT, ENOTDIR, ELOOP, EIO].contains(number) {
       throw FileContentError.io(operation: "open", path: path, errno: number)
     } catch let error as StorageError {

@@ -131,6 +131,15 @@ struct RecordedSound: Sendable {
 
   /// Throws `.audioDamaged` if a file of the right length can't be decoded although it once could.
   fileprivate func slice(_ window: WaveformWindow) throws -> WaveformSlice {
+    do { return try cut(window) } catch let fault as ServiceError {
+      // Perhaps only this machine's copy is damaged.
+      guard blobs.discardCopy(of: key) else { throw fault }
+      samples.close()
+      return try cut(window)
+    }
+  }
+
+  private func cut(_ window: WaveformWindow) throws -> WaveformSlice {
     let file = try blobs.localFile(key)
     do throws(AudioIOError) {
       return try file.withPath { path throws(AudioIOError) in try samples.of(path).slice(window) }
@@ -147,6 +156,9 @@ struct RecordedSound: Sendable {
 /// The slices of one audio file, from the first that is asked for: only then must the file be here.
 private final class LazySamples: Sendable {
   private let made = Mutex<SampleWindow?>(nil)
+
+  /// Closes the file, because another one takes its place.
+  func close() { made.withLock { $0 = nil } }
 
   /// Returns the slices of the file at `path`, which is the same each time.
   func of(_ path: String) -> SampleWindow {

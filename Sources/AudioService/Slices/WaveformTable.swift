@@ -62,6 +62,7 @@ final class WaveformTable: Sendable {
     _ answer: (_ open: @escaping @Sendable (RecordingID) async throws -> OpenWaveform) async throws -> R
   ) async throws -> R {
     var given: [RecordingID: OpenWaveform] = [:]
+    var copied: Set<ObjectKey> = []
     while true {
       let emptied = given
       do {
@@ -71,10 +72,22 @@ final class WaveformTable: Sendable {
         }
       } catch let spoiled as SpoiledWaveform where given[spoiled.waveform.recording] == nil {
         let id = spoiled.waveform.recording
+        if case .waveform(let key, _)? = spoiled.loss, copied.insert(key).inserted,
+          await work.run({ [self] in renewCopy(of: key) })
+        {
+          continue
+        }
         if let loss = spoiled.loss { try await work.run { [self] () throws(StorageError) in try giveUp(id, loss) } }
         given[id] = spoiled.waveform.emptied
       }
     }
+  }
+
+  /// Discards this machine's copy of a waveform, if it is one: perhaps only that is damaged.
+  private func renewCopy(of key: ObjectKey) -> Bool {
+    guard blobs.discardCopy(of: key) else { return false }
+    close(key.recording)
+    return true
   }
 
   /// Discards a recording's damaged file. Blocks.
@@ -109,8 +122,7 @@ final class WaveformTable: Sendable {
       return try growing(recording, job)
     }
     do {
-      let pyramid = try open(try blobs.localFile(key))
-      guard pyramid.totalFrames != nil else { throw WaveformError.malformedPyramid(field: "total frames") }
+      let pyramid = try finishedPyramid(key)
       let waveform = OpenWaveform(
         recording: id, tenant: tenant, extent: WaveformExtent(finished: pyramid), key: key, pyramid: pyramid,
         sound: RecordedSound(of: recording, in: blobs))
@@ -122,6 +134,19 @@ final class WaveformTable: Sendable {
       if case .io(_, _, ENOENT) = error { isGone = true }
       try giveUp(id, .waveform(key, isGone ? nil : error))
       return unopened(recording, nil)
+    }
+  }
+
+  private func finishedPyramid(_ key: ObjectKey) throws -> PyramidFile {
+    func opened() throws -> PyramidFile {
+      let pyramid = try open(try blobs.localFile(key))
+      guard pyramid.totalFrames != nil else { throw WaveformError.malformedPyramid(field: "total frames") }
+      return pyramid
+    }
+    do { return try opened() } catch let error as WaveformError where error.isDamage {
+      // Perhaps only this machine's copy is damaged.
+      guard blobs.discardCopy(of: key) else { throw error }
+      return try opened()
     }
   }
 

@@ -102,8 +102,11 @@ package final class BlockCache: Sendable {
   /// Returns the length of an object; nil if there is none. Asks the store unless the cache has a part of it.
   package func length(of key: ObjectKey) throws(StorageError) -> Int64? { try acquire(key)?.object.version.bytes }
 
-  /// Returns the length of an object that this process has had a part of and still has; nil otherwise.
-  package func knownLength(of key: ObjectKey) -> Int64? { table.withLock { $0.entries[key]?.object?.version.bytes } }
+  /// Returns the length of an object that this process has had the whole of and still has; nil otherwise.
+  package func knownLength(of key: ObjectKey) -> Int64? {
+    guard let object = table.withLock({ $0.entries[key]?.object }), object.isWhole, object.isThere else { return nil }
+    return object.version.bytes
+  }
 
   /// Whether the cache has a part of an object.
   func has(_ key: ObjectKey) -> Bool { table.withLock { $0.entries[key] != nil || $0.busy[key] != nil } }
@@ -145,7 +148,7 @@ package final class BlockCache: Sendable {
     }
     guard let object else { return nil }
     let hold = Hold(object, in: self)
-    return object.isWhole ? LocalFile(path: object.path, holding: hold) : nil
+    return object.isWhole && object.isThere ? LocalFile(path: object.path, holding: hold) : nil
   }
 
   /// The path of an object's file, whether or not it exists.
@@ -162,8 +165,8 @@ package final class BlockCache: Sendable {
       table.withLock { $0.busy[key] = nil }
       errand.finish(.done)
     }
-    // Whoever holds it would be left with a file that is no longer counted.
-    if table.withLock({ $0.entries[key]?.object })?.isWhole == true {
+    // Those that hold it would be left with a file that is no longer counted.
+    if let object = table.withLock({ $0.entries[key]?.object }), object.isWhole, object.isThere {
       try? FileSystem.remove(source)
       return
     }
@@ -190,6 +193,14 @@ package final class BlockCache: Sendable {
     let errand = occupy(key)
     drop(key)
     table.withLock { $0.busy[key] = nil }
+    errand.finish(.done)
+  }
+
+  /// Removes an object whose files are gone, unless another thread has begun it again.
+  private func forget(_ object: CachedObject) {
+    let errand = occupy(object.key)
+    if table.withLock({ $0.entries[object.key]?.object === object }) { drop(object.key) }
+    table.withLock { $0.busy[object.key] = nil }
     errand.finish(.done)
   }
 
@@ -228,8 +239,13 @@ package final class BlockCache: Sendable {
       }
       switch access {
       case .found(let object):
+        let hold = Hold(object, in: self)
+        guard object.isThere else {
+          forget(object)
+          continue
+        }
         touch(key)
-        return Hold(object, in: self)
+        return hold
       case .wait(let errand): if try !errand.wait() { return nil }
       case .open(let errand): return try open(key, errand)
       }

@@ -35,12 +35,15 @@ final class CachedObject: Sendable {
   let version: CachedVersion
   let path: String
   private let indexPath: String
+  /// The file's inode when it was created or found.
+  private let inode: ino_t
   private let blocks: Mutex<Blocks>
   private let blockBytes: Atomic<Int64>
 
   /// Describes the files that an index belongs to.
   init(_ key: ObjectKey, path: String, index: BlockIndex) throws(StorageError) {
     (self.key, self.path, indexPath, version) = (key, path, index.file.path, index.version)
+    inode = Self.status(of: path)?.st_ino ?? 0
     let (table, count) = (try index.table(), index.version.blockCount)
     let states = (0..<count).map { block in
       let digest = table[block * BlockIndex.digestBytes..<(block + 1) * BlockIndex.digestBytes]
@@ -55,6 +58,7 @@ final class CachedObject: Sendable {
   /// Describes a file that has the whole object, as this process has just found.
   init(whole key: ObjectKey, path: String, indexPath: String, _ version: CachedVersion) {
     (self.key, self.path, self.indexPath, self.version) = (key, path, indexPath, version)
+    inode = Self.status(of: path)?.st_ino ?? 0
     blockBytes = Atomic(version.bytes)
     blocks = Mutex(Blocks(states: Array(repeating: .present, count: version.blockCount), isWhole: true))
   }
@@ -71,6 +75,18 @@ final class CachedObject: Sendable {
 
   /// Whether the file is the whole object.
   var isWhole: Bool { blocks.withLock { $0.isWhole } }
+
+  /// Whether the file is still the one that the cache has made: another program may have emptied the folder. Costs a
+  /// system call.
+  var isThere: Bool {
+    guard let status = Self.status(of: path) else { return false }
+    return status.st_ino == inode && Int64(status.st_size) == version.bytes
+  }
+
+  private static func status(of path: String) -> stat? {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 ? status : nil
+  }
 
   /// Returns bytes that `fill` has made sure of.
   func read(_ range: Range<Int64>) throws(StorageError) -> [UInt8] {

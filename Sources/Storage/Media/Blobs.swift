@@ -49,6 +49,10 @@ package protocol Blobs: Sendable {
   /// S3: nil unless the cache has all of it.
   func fileAtHand(_ key: ObjectKey) -> LocalFile?
 
+  /// Removes the copy of an object that `localFile` has made, because it seems damaged, so that the next call makes
+  /// another one. Returns false if local files are the objects themselves.
+  func discardCopy(of key: ObjectKey) -> Bool
+
   /// Returns bytes of an object, fewer if it ends before; nil if there is no object. `range` isn't empty. For a small
   /// part of a long object, because the bytes of a bucket's are compared with their SHA-256 only once all are here.
   ///

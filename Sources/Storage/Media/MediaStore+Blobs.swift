@@ -10,6 +10,9 @@ extension MediaStore: Blobs, Scratch, UploadSpool, GrowingWaveforms {
   /// Returns the file of an object, whether or not it exists: nothing has to be fetched.
   package func fileAtHand(_ key: ObjectKey) -> LocalFile? { localFile(key) }
 
+  /// Returns false: there are no copies.
+  package func discardCopy(of key: ObjectKey) -> Bool { false }
+
   /// Returns bytes of an object's file; nil if there is none.
   package func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? {
     do {
