@@ -32,7 +32,8 @@ package struct S3Media: Sendable {
     identity = try BucketIdentity.bound(catalog, to: client)
     disk = try MediaStore(scratch: directory)
     cache = try BlockCache(
-      directory: directory + "/cache", limitBytes: cacheBytes, spareBytes: spareBytes, client: client)
+      directory: directory + "/cache", limitBytes: cacheBytes, spareBytes: spareBytes, client: client,
+      expecting: { (key) throws(StorageError) in try catalog.content(of: key) })
     scratch = S3Scratch(disk, sharedWith: cache)
     blobs = S3Blobs(client, inspector: inspector, cache: cache, catalog: catalog, identity: identity)
     spool = S3Spool(client, catalog: catalog, scratch: disk)

@@ -33,6 +33,9 @@ package enum StorageError: Error, Equatable, Sendable {
   /// secrets.
   case objectStore(detail: String)
 
+  /// An object in a store isn't the one that was put there, each time it is fetched.
+  case damagedObject(key: String)
+
   /// A row was to name an object more than a day after it was announced, so it may have been removed. The same work may
   /// succeed again.
   case objectMayBeGone(key: String)

@@ -327,9 +327,32 @@ import Testing
     #expect(try await test.blocking { try cache.file(key)?.withPath(CacheTest.contents) } == content)
     let other = try await test.put(content)
     test.store.fail(.none, .damages, .damages)
-    await #expect(throws: StorageError(S3Error.damaged)) { try await test.blocking { try cache.file(other) } }
+    await #expect(throws: StorageError.damagedObject(key: "\(other)")) { try await test.blocking { try cache.file(other) } }
     #expect(cache.fileAtHand(other) == nil)
     #expect(try await test.blocking { try cache.file(other)?.withPath(CacheTest.contents) } == content)
+  }
+
+  @Test("an object that isn't the one of its row is refused, whatever the store says about it")
+  func anotherObject() async throws {
+    let test = try CacheTest()
+    let (key, content) = (try await test.put(content), content)
+    let other = [UInt8](content.reversed())
+    let digest = { (bytes: [UInt8]) in Hexadecimal.text(SHA256.digest(of: bytes)) }
+    func expected(_ sha256: String, bytes: Int64) throws -> BlockCache {
+      try test.cache(
+        in: test.folder.path + "/\(sha256)\(bytes)", expecting: { StoredFile(key: $0, bytes: bytes, sha256: sha256) })
+    }
+    let damaged = StorageError.damagedObject(key: "\(key)")
+    for cache in [try expected(digest(other), bytes: 300_000), try expected(digest(content), bytes: 299_999)] {
+      await #expect(throws: damaged) { try await test.blocking { try cache.read(key, 0..<1) } }
+      await #expect(throws: damaged) { try await test.blocking { try cache.file(key) } }
+    }
+    // Put without its SHA-256.
+    test.store.put(other, as: "\(key)", in: "sounds")
+    let cache = try expected(digest(content), bytes: 300_000)
+    await #expect(throws: damaged) { try await test.blocking { try cache.file(key) } }
+    let right = try expected(digest(other), bytes: 300_000)
+    #expect(try await test.blocking { try right.file(key)?.withPath(CacheTest.contents) } == other)
   }
 
   @Test("connections that break and a busy store only take longer")

@@ -22,11 +22,12 @@ struct CacheTest: Sendable {
   /// Opens the cache as a process does that has just started.
   func cache(
     limit: Int64 = .max, in directory: String? = nil, patience: Duration = .seconds(2), spare: Int64 = 0,
-    freeBytes: (@Sendable () -> Int64)? = nil
+    freeBytes: (@Sendable () -> Int64)? = nil,
+    expecting: @escaping @Sendable (ObjectKey) throws(StorageError) -> StoredFile? = { _ throws(StorageError) in nil }
   ) throws -> BlockCache {
     try BlockCache(
       directory: directory ?? self.directory, limitBytes: limit, spareBytes: spare, client: test.client,
-      patience: patience, freeBytes: freeBytes)
+      patience: patience, freeBytes: freeBytes, expecting: expecting)
   }
 
   /// Stores an object as other nodes do. Returns its key.

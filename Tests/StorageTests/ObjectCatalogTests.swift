@@ -125,6 +125,21 @@ import Testing
     #expect(try names(catalog.dueGarbage().compactMap { if case .object(let key) = $0 { key } else { nil } }) == ["recording.json"])
   }
 
+  @Test("the catalog says what the objects are whose content it knows")
+  func contents() throws {
+    let recording = try insert()
+    let sha256 = String(repeating: "0", count: 64)
+    let audio = ObjectKey(recording.id, "audio.mp3")
+    let opus = StoredFile(key: ObjectKey(recording.id, "converted-1.opus"), bytes: 1, sha256: sha256)
+    #expect(try catalog.content(of: audio) == nil)
+    try catalog.update(recording.id) { $0.sha256 = sha256 }
+    #expect(try catalog.content(of: audio) == StoredFile(key: audio, bytes: 9, sha256: sha256))
+    #expect(try catalog.content(of: opus.key) == opus)
+    for name in ["audio.wav", "working-1.wav", "converted-2.opus"] {
+      #expect(try catalog.content(of: ObjectKey(recording.id, name)) == nil)
+    }
+  }
+
   @Test("if the store needs it, whatever deletes a recording records its objects in the same transaction")
   func deleting() throws {
     catalog.nameDeletedObjects()

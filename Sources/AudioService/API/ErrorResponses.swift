@@ -217,6 +217,7 @@ private func problem(for error: StorageError) -> Problem {
   case .busy: unwritableProblem("catalog_busy", "The service's catalog is busy; nothing was changed.")
   case .unreachable:
     unwritableProblem("catalog_unwritable", "The service can't use its catalog right now; nothing was changed.")
+  case .damagedObject: audioDamagedProblem("The recording's file")
   case .storeUnreachable, .objectStore, .objectMayBeGone:
     unwritableProblem("media_unavailable", "The service can't use its store of recordings right now. Try again later.")
   case .outcomeUnknown:

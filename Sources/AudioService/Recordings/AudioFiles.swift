@@ -133,13 +133,17 @@ struct AudioFiles: Sendable {
   /// Longer files are sent while they are fetched.
   private static let bytesFetchedAtOnce: Int64 = 4 << 20
 
-  /// Returns a long file that is in a bucket and not here; nil for others. Throws if it is gone.
+  /// Returns a long file that is in a bucket and not here; nil for others. Throws if it is gone or another one.
   private func fetched(_ recording: Recording, _ key: ObjectKey) async throws -> FetchedObject? {
+    let blobs = context.blobs
     guard context.media.bucket != nil, let bytes = recording.bytes, bytes > Self.bytesFetchedAtOnce,
-      context.blobs.fileAtHand(key) == nil
+      let sha256 = recording.sha256, blobs.fileAtHand(key) == nil
     else { return nil }
-    try await context.checkAudio(of: recording)
-    return FetchedObject(key: key, length: bytes, blobs: context.blobs, work: context.work)
+    // Compares the length and the SHA-256 that the store has with those of the row.
+    if try await context.work.run({ () throws(StorageError) in try blobs.read(key, 0..<1) }) == nil {
+      try await context.checkAudio(of: recording)
+    }
+    return FetchedObject(key: key, length: bytes, sha256: sha256, blobs: blobs, work: context.work)
   }
 
   private func content(of recording: Recording, _ key: ObjectKey) async throws -> FileContent {

@@ -139,7 +139,11 @@ final class WaveformTable: Sendable {
 
   private func finishedPyramid(_ key: ObjectKey) throws -> PyramidFile {
     func opened() throws -> PyramidFile {
-      let pyramid = try open(try blobs.localFile(key))
+      let file: LocalFile
+      do { file = try blobs.localFile(key) } catch .damagedObject {
+        throw WaveformError.malformedPyramid(field: "SHA-256")
+      }
+      let pyramid = try open(file)
       guard pyramid.totalFrames != nil else { throw WaveformError.malformedPyramid(field: "total frames") }
       return pyramid
     }

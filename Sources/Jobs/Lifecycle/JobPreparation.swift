@@ -68,6 +68,7 @@ struct JobPreparation: Sendable {
     switch error {
     case StorageError.diskFull: return .diskFull
     case StorageError.io(_, _, EROFS): return Self.diskIsReadOnly
+    case StorageError.damagedObject: return Self.sourceIsDamaged
     case JobsError.unreadableParameters: return Self.parametersAreUnreadable
     case JobsError.noiseProfileIsGone: return Self.noiseProfileIsGone
     default:
@@ -81,6 +82,8 @@ struct JobPreparation: Sendable {
     retry: false)
   private static let noiseProfileIsGone = WorkerFailure(
     code: "noise_profile_deleted", detail: "The noise profile was deleted before the job began.", retry: false)
+  private static let sourceIsDamaged = WorkerFailure(
+    code: MissingFiles.damagedCode, detail: "The recording's file isn't the one that was uploaded.", retry: false)
   private static let diskIsReadOnly = WorkerFailure(
     code: "io_error", detail: "The service can't write to its disk now; the file is not at fault.", retry: false)
 }

@@ -57,17 +57,20 @@ package final class BlockCache: Sendable {
   private let table = Mutex(Table())
   private let evictions = DispatchQueue(label: "cache evictions")
   private let now: @Sendable () -> Timestamp
+  private let expecting: @Sendable (ObjectKey) throws(StorageError) -> StoredFile?
 
   /// Opens the cache in `directory`, which is created if it is missing; keeps what earlier processes left there. Throws
   /// `.inUse` if another process has it for longer than `patience`: if a service is killed while starting a child, the
-  /// child has the lock until it has executed the other program. Looks at each file, but reads none. `now` is a clock
-  /// and `freeBytes` the disk's free space for tests.
+  /// child has the lock until it has executed the other program. Looks at each file, but reads none. `expecting`
+  /// returns what an object must be; nil if nothing else than the store says it. `now` is a clock and `freeBytes` the
+  /// disk's free space for tests.
   package init(
     directory: String, limitBytes: Int64, spareBytes: Int64 = 0, client: S3Client, patience: Duration = .seconds(2),
-    now: @escaping @Sendable () -> Timestamp = { .now }, freeBytes: (@Sendable () -> Int64)? = nil
+    now: @escaping @Sendable () -> Timestamp = { .now }, freeBytes: (@Sendable () -> Int64)? = nil,
+    expecting: @escaping @Sendable (ObjectKey) throws(StorageError) -> StoredFile? = { _ throws(StorageError) in nil }
   ) throws(StorageError) {
     (self.directory, self.limitBytes, self.client, self.now) = (directory, limitBytes, client, now)
-    self.spareBytes = spareBytes
+    (self.spareBytes, self.expecting) = (spareBytes, expecting)
     self.freeBytes = freeBytes ?? { (try? FileSystem.freeBytes(at: directory)) ?? .max }
     for folder in ["objects", "indexes", "incoming"] { try FileSystem.makeFolders("\(directory)/\(folder)") }
     lock = try BlockFile(path: directory + "/lock", flags: O_RDWR | O_CREAT)
@@ -125,7 +128,7 @@ package final class BlockCache: Sendable {
   }
 
   /// Returns a file with the whole object, which stays as long as the result exists; nil if there is no object. Fetches
-  /// what the cache lacks, and compares the whole with the SHA-256 that is stored with it.
+  /// what the cache lacks, and compares the whole with its SHA-256. Throws `.damagedObject` if that is another one.
   package func file(_ key: ObjectKey) throws(StorageError) -> LocalFile? {
     guard let hold = try acquire(key) else { return nil }
     let object = hold.object
@@ -136,7 +139,7 @@ package final class BlockCache: Sendable {
       try object.fill(0..<object.version.blockCount, from: client)
       if try object.check() { return LocalFile(path: object.path, holding: hold) }
     }
-    throw StorageError(S3Error.damaged)
+    throw .damagedObject(key: key.description)
   }
 
   /// Returns the same if this process has had the whole object before and still has it. Doesn't block.
@@ -288,7 +291,14 @@ package final class BlockCache: Sendable {
   private func begun(_ key: ObjectKey) throws(StorageError) -> CachedObject? {
     let info = try StorageError.translating { () throws(S3Error) in try client.head(key.description) }
     guard let info else { return nil }
-    let version = CachedVersion(bytes: info.bytes, entityTag: info.entityTag, sha256: info.sha256)
+    let expected = try expecting(key)
+    if let expected {
+      guard info.bytes == expected.bytes, info.sha256 ?? expected.sha256 == expected.sha256 else {
+        throw .damagedObject(key: key.description)
+      }
+    }
+    let version = CachedVersion(
+      bytes: info.bytes, entityTag: info.entityTag, sha256: expected?.sha256 ?? info.sha256)
     try BlockFile(path: path(of: key), flags: O_RDWR | O_CREAT | O_TRUNC).resize(to: version.bytes)
     return try CachedObject(key, path: path(of: key), index: BlockIndex(creating: indexPath(of: key), version))
   }

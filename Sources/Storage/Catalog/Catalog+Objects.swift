@@ -69,6 +69,18 @@ extension Catalog {
     }
   }
 
+  /// Returns the length and the SHA-256 that an object has according to the row that names it; nil if no row says so.
+  package func content(of key: ObjectKey) throws(StorageError) -> StoredFile? {
+    try read { db in
+      let row = try db.row(
+        """
+        SELECT bytes, sha256 FROM recordings WHERE id = ? AND audio_key = ? AND bytes IS NOT NULL AND sha256 IS NOT NULL
+        UNION ALL SELECT bytes, sha256 FROM conversions WHERE recording = ? AND key = ?
+        """, [key.recording.text, key.description, key.recording.text, key.description])
+      return try row.map { StoredFile(key: key, bytes: try value($0, "bytes"), sha256: try value($0, "sha256")) }
+    }
+  }
+
   /// Whether a recording's deletion was recorded and `forgetDeletion` hasn't been called since.
   package func isDeleted(_ id: RecordingID) throws(StorageError) -> Bool { try claim(on: id) == .removed }
 
