@@ -36,7 +36,10 @@ package struct S3Media: Sendable {
       expecting: { (key) throws(StorageError) in try catalog.content(of: key) })
     scratch = S3Scratch(disk, sharedWith: cache)
     blobs = S3Blobs(client, inspector: inspector, cache: cache, catalog: catalog, identity: identity)
-    spool = S3Spool(client, catalog: catalog, scratch: disk)
+    let cache = cache
+    spool = S3Spool(
+      client, catalog: catalog, scratch: disk,
+      makeRoom: { (bytes) throws(StorageError) in try cache.makeRoom(for: bytes) })
   }
 
   // MARK: Upkeep

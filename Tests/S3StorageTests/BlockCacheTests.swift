@@ -251,6 +251,22 @@ import Testing
     disk.cache.withLock { $0 = nil }
   }
 
+  @Test("files in progress get the room that objects take which aren't held")
+  func roomForOthers() async throws {
+    let test = try CacheTest()
+    let (one, two) = (try await test.put(content), try await test.put(content))
+    let disk = SmallDisk()
+    let cache = try test.cache(freeBytes: { disk.freeBytes })
+    disk.cache.withLock { $0 = cache }
+    try await test.blocking {
+      for key in [one, two] { _ = try cache.file(key) }
+      try cache.makeRoom(for: 600_000)
+      #expect(disk.freeBytes >= 600_000 && cache.fileAtHand(one) == nil && cache.fileAtHand(two) != nil)
+      #expect(throws: StorageError.diskFull) { try cache.makeRoom(for: 1_000_001) }
+    }
+    disk.cache.withLock { $0 = nil }
+  }
+
   @Test("held objects may exceed the limit, and go when they are released")
   func heldObjects() async throws {
     let test = try CacheTest()

@@ -3,6 +3,7 @@ import ObjectStore
 import PresentRows
 import Randomness
 import Storage
+import Synchronization
 import Terms
 import Testing
 
@@ -20,9 +21,13 @@ import Testing
     let row: Upload
 
     /// Takes an upload over.
-    init(_ id: UploadID, at offset: Int64, _ node: BlobsNode, _ client: S3Client) throws {
+    init(
+      _ id: UploadID, at offset: Int64, _ node: BlobsNode, _ client: S3Client,
+      makeRoom: @escaping @Sendable (Int64) throws(StorageError) -> Void = { _ throws(StorageError) in }
+    ) throws {
       self.node = node
-      spool = S3Spool(client, catalog: node.catalog, scratch: node.scratch, objectBytes: 6 << 20)
+      spool = S3Spool(
+        client, catalog: node.catalog, scratch: node.scratch, objectBytes: 6 << 20, makeRoom: makeRoom)
       row = try node.catalog.takeOver(id, at: offset)
       bytes = try #require(try spool.begin(try node.catalog.segments(of: id), at: offset))
     }
@@ -143,6 +148,29 @@ import Testing
       cluster.test.store.fail(.damages)
       #expect(throws: StorageError.self) { try two.bytes.join() }
       #expect(try finish(two, RecordingID()).bytes == 6)
+    }
+  }
+
+  @Test("an upload that was taken over has the cache make room for its bytes, and can be finished once there is some")
+  func roomForOthersBytes() async throws {
+    let cluster = try BlobsCluster()
+    let (first, second) = (try cluster.node("a"), try cluster.node("b"))
+    let content = TestStore.bytes(300_000)
+    let id = try begin(cluster, 300_001)
+    let asked = Mutex<[Int64]>([])
+    let disk = Mutex<Int64>(100_000)
+    try await cluster.blocking {
+      let one = try Writer(id, at: 0, first, cluster.test.client)
+      try one.receive(content[...])
+      let two = try Writer(id, at: 300_000, second, cluster.test.client) { (bytes) throws(StorageError) in
+        asked.withLock { $0.append(bytes) }
+        guard bytes <= disk.withLock({ $0 }) else { throw .diskFull }
+      }
+      try two.receive([7])
+      #expect(throws: StorageError.diskFull) { try two.bytes.join() }
+      disk.withLock { $0 = 700_000 }
+      #expect(try finish(two, RecordingID()).bytes == 300_001)
+      #expect(asked.withLock { $0 } == [600_001, 600_001])
     }
   }
 

@@ -366,7 +366,7 @@ package final class BlockCache: Sendable {
   }
 
   /// Throws `.diskFull` if the disk can't take that much more, even without what can be evicted.
-  private func makeRoom(for bytes: Int64) throws(StorageError) {
+  func makeRoom(for bytes: Int64) throws(StorageError) {
     evict(for: bytes)
     guard bytes <= freeBytes() else { throw .diskFull }
   }
