@@ -25,25 +25,25 @@ import Storage
 /// The recordings' files as objects in a bucket, and those in use in a cache. Thread-safe.
 ///
 /// Every member except `fileAtHand` blocks. The store's errors are `.storeUnreachable` if a later call may succeed,
-/// `.diskFull` if the bucket is full, and otherwise `.objectStore`.
+/// `.storeFull` if the bucket is full, and otherwise `.objectStore`.
 package final class S3Blobs: Blobs {
   let client: S3Client
-  private let inspector: S3Client
+  private let probe: StoreProbe
   let cache: BlockCache
   private let catalog: Catalog
   private let partBytes: Int64
   private let identity: BucketIdentity?
 
   /// Keeps objects in the bucket of `client`. `catalog` gets the rows that removal needs, also from transactions that
-  /// delete recordings. Files are put in parts of `partBytes` bytes, a number of MiB from 5 on. `inspector` is a client
-  /// without patience, which looks if a store that failed works again. `identity` is that of the bucket; without one,
+  /// delete recordings. Files are put in parts of `partBytes` bytes, a number of MiB from 5 on. `inspector` is the
+  /// client that looks if a store that failed works again. `identity` is that of the bucket; without one,
   /// any bucket will do, for tests.
   package init(
     _ client: S3Client, inspector: S3Client? = nil, cache: BlockCache, catalog: Catalog, partBytes: Int64 = 64 << 20,
     identity: BucketIdentity? = nil
   ) {
     precondition(partBytes >= S3Client.leastPartBytes, "parts have at least 5 MiB")
-    self.inspector = inspector ?? client
+    probe = StoreProbe(inspector ?? client, for: client, identity: identity, catalog: catalog)
     (self.client, self.cache, self.catalog, self.partBytes) = (client, cache, catalog, partBytes)
     self.identity = identity
     catalog.nameDeletedObjects()
@@ -315,16 +315,18 @@ package final class S3Blobs: Blobs {
     if isDeleted, try catalog.announcedObjects(of: id).isEmpty { try catalog.forgetDeletion(of: id) }
   }
 
-  /// Throws if the last request has failed and the store still doesn't work. Costs nothing otherwise.
+  /// Throws if the last request has failed and the store still doesn't work, or if the bucket was full and still is.
+  /// Costs nothing otherwise. Blocks for at most a second.
   package func checkReachable() throws(StorageError) {
-    guard client.isFailing else { return }
-    try StorageError.translating { () throws(S3Error) in
-      do throws(S3Error) { _ = try inspector.get(BucketIdentity.key, 0..<1) } catch {
-        if error != .noSuchKey { throw error }
-      }
-    }
-    client.noteRecovery()
+    if client.isFailing || client.isFull { try probe.checkNow() }
   }
+
+  /// Whether the bucket was full when something was put last.
+  package var isFull: Bool { client.isFull }
+
+  /// Throws if nothing could be read for some seconds, or if it is another bucket or refuses requests. Blocks for
+  /// less than a second.
+  package func checkUsable() throws(StorageError) { try probe.checkUsable() }
 
   /// Runs `deletion`: the rows that it writes have the objects removed, now or later.
   package func makingRoom<Result>(

@@ -17,6 +17,7 @@ package final class S3Client: Sendable {
   private let connections = S3Connections()
   private let now: @Sendable () -> Timestamp
   private let hasFailed = Atomic<Bool>(false)
+  private let lacksRoom = Atomic<Bool>(false)
 
   /// Creates a client. Loads libcurl, but makes no connection. `now` is a clock for tests.
   package init(
@@ -44,6 +45,12 @@ package final class S3Client: Sendable {
 
   /// Takes in that another client of the bucket has succeeded.
   func noteRecovery() { hasFailed.store(false, ordering: .relaxed) }
+
+  /// Whether the bucket was full when something was put last.
+  package var isFull: Bool { lacksRoom.load(ordering: .relaxed) }
+
+  /// Takes in that another client of the bucket has put something.
+  func noteRoom() { lacksRoom.store(false, ordering: .relaxed) }
 
   /// Returns a URL by which anyone can GET an object for `seconds`, at most a week.
   package func presignedURL(_ key: String, seconds: Int) throws(S3Error) -> String {
@@ -73,6 +80,7 @@ package final class S3Client: Sendable {
       if isFailing { noteRecovery() }
       return response
     } catch {
+      if error == .quotaExceeded { lacksRoom.store(true, ordering: .relaxed) }
       if error.isGeneral != isFailing { hasFailed.store(error.isGeneral, ordering: .relaxed) }
       throw error
     }

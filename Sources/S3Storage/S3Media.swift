@@ -2,9 +2,6 @@ import Storage
 
 /// The media of a node in a bucket: the objects and their cache, and unfinished uploads.
 package struct S3Media: Sendable {
-  /// Has no patience, because something waits for its answers.
-  private let inspector: S3Client
-  private let identity: BucketIdentity
   private let catalog: Catalog
   private let cache: BlockCache
   /// The folders of this node's disk.
@@ -25,11 +22,12 @@ package struct S3Media: Sendable {
     scratch directory: String, cacheBytes: Int64, spareBytes: Int64
   ) throws(StorageError) {
     let client = S3Client(bucket, credentials: credentials, settings: settings)
-    var impatient = settings
-    (impatient.attempts, impatient.connectSeconds, impatient.requestSeconds) = (1, 0.5, 0.8)
-    inspector = S3Client(bucket, credentials: credentials, settings: impatient)
+    // One request at a time looks if the store works. A store that takes longer than this is of no use.
+    var single = settings
+    (single.attempts, single.requestSeconds) = (1, 5)
+    let inspector = S3Client(bucket, credentials: credentials, settings: single)
     self.catalog = catalog
-    identity = try BucketIdentity.bound(catalog, to: client)
+    let identity = try BucketIdentity.bound(catalog, to: client)
     disk = try MediaStore(scratch: directory)
     cache = try BlockCache(
       directory: directory + "/cache", limitBytes: cacheBytes, spareBytes: spareBytes, client: client,
@@ -65,6 +63,7 @@ package struct S3Media: Sendable {
   /// Drops what the cache has of deleted recordings, soon. Doesn't block.
   package func forget(_ deleted: [RecordingID]) { cache.removeSoon(Set(deleted)) }
 
-  /// Throws if the bucket can't be read now, or `.otherMedia` if it was replaced. Blocks for at most a second.
-  package func check() throws(StorageError) { try identity.check(by: inspector) }
+  /// Throws if the bucket hasn't been readable for some seconds, refuses requests, or was replaced (`.otherMedia`).
+  /// Blocks for less than a second.
+  package func check() throws(StorageError) { try blobs.checkUsable() }
 }

@@ -5,7 +5,7 @@ extension StorageError {
   /// Converts an error of a store.
   init(_ error: S3Error) {
     switch error {
-    case .quotaExceeded: self = .diskFull
+    case .quotaExceeded: self = .storeFull
     case .file(let operation, let path, let code): self.init(errno: code, operation, path)
     case _ where error.isTransient: self = .storeUnreachable(detail: "\(error)")
     default: self = .objectStore(detail: "\(error)")

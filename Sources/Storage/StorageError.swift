@@ -5,6 +5,9 @@ package enum StorageError: Error, Equatable, Sendable {
   /// The disk or its quota is full. The same call may succeed later.
   case diskFull
 
+  /// The store of objects is full, or its quota. The same call may succeed later.
+  case storeFull
+
   /// A file operation failed: `operation` is the system call ("rename") and `errno` its error.
   case io(operation: String, path: String, errno: Int32)
 
@@ -109,6 +112,14 @@ package enum StorageError: Error, Equatable, Sendable {
   package static func isUncertain(_ error: any Error) -> Bool {
     if case .outcomeUnknown? = error as? StorageError { return true }
     return false
+  }
+
+  /// Whether a store of objects can't do now what it may do later.
+  package var isAboutStore: Bool {
+    switch self {
+    case .storeUnreachable, .storeFull: true
+    default: false
+    }
   }
 
   /// Converts the error of a failed system call, separating the lack of room.

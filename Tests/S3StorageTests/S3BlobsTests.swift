@@ -109,7 +109,7 @@ import Testing
         return nil
       }
     }
-    #expect(try await failure(.refuses(507, code: "QuotaExceeded")) == .diskFull)
+    #expect(try await failure(.refuses(507, code: "QuotaExceeded")) == .storeFull)
     guard case .storeUnreachable = try await failure(.refuses(503, code: "SlowDown")) else {
       Issue.record("a store that is busy isn't told from others")
       return
@@ -141,6 +141,29 @@ import Testing
     await #expect(throws: StorageError.self) { try await cluster.blocking { try second.bytes(key) } }
     try await cluster.blocking { try second.blobs.checkReachable() }
     #expect(cluster.test.store.received.count == before + 8, "only that object is refused")
+  }
+
+  @Test("while the bucket is full, no job begins; there is room again once something can be put")
+  func fullBucket() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let node = try cluster.node("a", isBound: true)
+    let store = cluster.test.store
+    try await cluster.blocking {
+      let recording = try node.upload([1, 2, 3])
+      store.setQuota(bytes: 100)
+      let path = try node.work(TestStore.bytes(1000))
+      let key = ObjectKey(recording.id, "waveform-1.pyramid")
+      #expect(throws: StorageError.storeFull) { try node.blobs.put(path, as: key) }
+      for _ in 0..<2 { #expect(throws: StorageError.storeFull) { try node.blobs.checkReachable() } }
+      try node.blobs.checkUsable()
+      #expect(try node.bytes(try #require(recording.audioKey)) == [1, 2, 3], "what is there can be read")
+      store.setQuota(bytes: .max)
+      try node.blobs.checkReachable()
+      let before = store.received.count
+      try node.blobs.checkReachable()
+      #expect(store.received.count == before)
+    }
+    #expect(store.objects(in: "sounds").keys.filter { $0.hasPrefix("uploads/") } == [])
   }
 
   @Test("what nothing names stays, and an object that appears after its recording's deletion goes in a day")

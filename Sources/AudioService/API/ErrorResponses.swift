@@ -172,6 +172,9 @@ private func rateLimit(_ name: String, _ limit: Int64, retryAfter seconds: Int) 
 private func problem(for error: StorageError) -> Problem {
   switch error {
   case .diskFull: problem(for: ServiceError.diskFull)
+  case .storeFull:
+    Problem(
+      .insufficientStorage, code: "media_full", detail: "The service's store of recordings has no room for this.")
   case .noSuchRecording(let id): problem(for: ServiceError.noSuchRecording(id.text))
   case .noSuchUpload(let id): problem(for: ServiceError.noSuchUpload(id.text))
   case .uploadTakenOver(let id): problem(for: ServiceError.uploadTakenOver(id))

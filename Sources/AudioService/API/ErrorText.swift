@@ -16,6 +16,7 @@ func logText(_ error: any Error) -> String {
   case StorageError.storeUnreachable(let detail): "the store of recordings can't be reached: \(detail)"
   case StorageError.objectStore(let detail): "the store of recordings refuses a request: \(detail)"
   case StorageError.diskFull, ServiceError.diskFull: "the disk is full"
+  case StorageError.storeFull: "the bucket or its quota is full"
   case ServiceError.storage(let error): logText(error)
   case ServiceError.workerUnavailable(let reason): reason
   default: "\(error)"

@@ -335,6 +335,10 @@ struct ProblemExplanation: Sendable {
       "The service can't write its database at the moment. Nothing was changed.",
       "Operators: check the disk and the permissions of the data folder."),
     Self(
+      "media_full", "The store of recordings is full",
+      "The recordings are in a bucket, and it or its owner has no room left.",
+      "Delete recordings that you no longer need, or ask the operator for a larger quota. Jobs wait until there is room."),
+    Self(
       "media_unavailable", "The store of recordings can't be used",
       "The recordings are in a bucket, and its store can't be reached or refuses requests at the moment.",
       "Try again after “Retry-After” seconds. Operators: the log has the store's answer."),

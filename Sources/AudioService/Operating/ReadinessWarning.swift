@@ -8,7 +8,7 @@ enum ReadinessWarning {
     let report = context.startReport
     let all = [
       fence(context.configuration), orphans(context.media.orphanCount), unreadable(report.unreadable),
-      unverified(report.isUnverified), feed(context.feed?.ageSeconds, isShared: context.feed != nil),
+      full(context.media.bucket?.blobs.isFull ?? false), unverified(report.isUnverified), feed(context.feed?.ageSeconds, isShared: context.feed != nil),
     ]
     return all.compactMap { $0 }
   }
@@ -19,6 +19,13 @@ enum ReadinessWarning {
       code: "unreadable_rows",
       detail:
         "The catalog has \(count) recordings whose rows can't be read. Run “stillwave check”, or restore a backup.")
+  }
+
+  private static func full(_ isFull: Bool) -> Warning? {
+    guard isFull else { return nil }
+    return Warning(
+      code: "media_full",
+      detail: "The bucket with the recordings, or its quota, is full: uploads are refused, and no job begins.")
   }
 
   private static func feed(_ ageSeconds: Double?, isShared: Bool) -> Warning? {

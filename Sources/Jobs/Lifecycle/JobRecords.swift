@@ -31,7 +31,7 @@ struct JobRecords: Sendable {
       guard mayWrite(attempt) else { return requeue(attempt, hasWritten: true) }
       if case .diskFull = error { return fail(attempt, .diskFull, hasWritten: true) }
       log.failure("the result of a job could not be stored", ["job": job.id.text, "error": "\(error)"])
-      return requeue(attempt, hasWritten: true)
+      return requeue(attempt, hasWritten: true, countsAsFailed: !error.isAboutStore)
     }
   }
 
@@ -47,11 +47,14 @@ struct JobRecords: Sendable {
 
   /// Puts a job back in the queue for another attempt. Otherwise, a restart would take the attempt for one that it
   /// interrupted, which doesn't count.
-  private func requeue(_ attempt: ClaimedJob, hasWritten: Bool = false) -> JobLifecycle.Recorded {
+  /// An attempt that the store of media has failed doesn't count either, unless `countsAsFailed`.
+  private func requeue(
+    _ attempt: ClaimedJob, hasWritten: Bool = false, countsAsFailed: Bool = true
+  ) -> JobLifecycle.Recorded {
     // The next attempt needs the room that these files take.
     scratch.removeWork(of: attempt.token)
     do {
-      switch try catalog.giveBack(attempt.token, interrupted: false, hasWritten: hasWritten) {
+      switch try catalog.giveBack(attempt.token, interrupted: !countsAsFailed, hasWritten: hasWritten) {
       case .written(let job): if hasWritten { blobs.removeResults(of: attempt.token, in: job.resultRecording) }
       case .refused(let now): return refused(now, attempt)
       }
