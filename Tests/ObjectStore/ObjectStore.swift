@@ -28,6 +28,8 @@ package final class ObjectStore: Sendable {
     case hangs
     /// Carries it out, and sends 200 and then this error, as S3 does for operations that take long.
     case failsLate(code: String)
+    /// Carries it out once the stream ends.
+    case holds(until: AsyncStream<Never>)
     /// Carries it out after a while.
     case delays(Duration)
     /// Answers with other bytes than those of the object.
@@ -160,6 +162,7 @@ package final class ObjectStore: Sendable {
     }
     if case .refuses(let status, let code) = fault { return StoreFailure(status, code).response }
     if case .delays(let duration) = fault { try await Task.sleep(for: duration) }
+    if case .holds(let gate) = fault { for await _ in gate {} }
     let response: HTTPResponse
     do {
       // Before the content, so that a client that waits for 100 Continue doesn't send it in vain.
@@ -183,7 +186,7 @@ package final class ObjectStore: Sendable {
       return HTTPResponse(
         response.status, fields: response.fields, body: .bytes((response.body.bytesAtHand ?? []).map { ~$0 }))
     case .answers(let bytes, let status): return HTTPResponse(HTTPStatus(code: status), body: .bytes(bytes))
-    case .refuses, .delays, .replaces, .none: return response
+    case .refuses, .delays, .holds, .replaces, .none: return response
     }
   }
 

@@ -143,6 +143,27 @@ import Testing
     #expect(cluster.test.store.received.count == before + 8, "only that object is refused")
   }
 
+  @Test("a store that is slow is usable, and one that doesn't answer holds nobody up for longer than a second")
+  func slowStore() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let node = try cluster.node("a", isBound: true)
+    let store = cluster.test.store
+    let (gate, release) = AsyncStream<Never>.makeStream()
+    try await cluster.blocking {
+      store.fail(.refuses(503, code: "SlowDown"))
+      #expect(throws: StorageError.self) { try node.bytes(ObjectKey(RecordingID(), "audio.wav")) }
+      store.fail(.holds(until: gate))
+      try node.blobs.checkUsable()
+      #expect(throws: StorageError(S3Error.timedOut)) { try node.blobs.checkReachable() }
+      release.finish()
+      // The same look.
+      for _ in 0..<20 where (try? node.blobs.checkReachable()) == nil {}
+      let before = store.received.count
+      for _ in 0..<9 { try node.blobs.checkReachable() }
+      #expect(store.received.count == before)
+    }
+  }
+
   @Test("while the bucket is full, no job begins; there is room again once something can be put")
   func fullBucket() async throws {
     let cluster = try BlobsCluster { $0.attempts = 1 }

@@ -1,6 +1,7 @@
 import Glibc
 import Processing
 import Storage
+import Synchronization
 import Terms
 
 /// Prepares an attempt before its child starts. All methods block and run on a worker thread.
@@ -10,6 +11,11 @@ struct JobPreparation: Sendable {
   let blobs: any Blobs
   let scratch: any Scratch
   let log: any JobLog
+  private let storeNotice = RareNotice()
+
+  init(settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: any Scratch, log: any JobLog) {
+    (self.settings, self.catalog, self.blobs, self.scratch, self.log) = (settings, catalog, blobs, scratch, log)
+  }
 
   /// The outcome of claiming a job.
   enum Claim {
@@ -71,6 +77,10 @@ struct JobPreparation: Sendable {
     case StorageError.damagedObject: return Self.sourceIsDamaged
     case JobsError.unreadableParameters: return Self.parametersAreUnreadable
     case JobsError.noiseProfileIsGone: return Self.noiseProfileIsGone
+    // One line for all jobs that wait for the store.
+    case let error as StorageError where error.isAboutStore:
+      if storeNotice.isDue() { log.failure("no job can be started", ["error": "\(error)"]) }
+      return nil
     default:
       log.failure("a job could not be started", ["job": id.text, "error": "\(error)"])
       return nil
@@ -86,4 +96,17 @@ struct JobPreparation: Sendable {
     code: MissingFiles.damagedCode, detail: "The recording's file isn't the one that was uploaded.", retry: false)
   private static let diskIsReadOnly = WorkerFailure(
     code: "io_error", detail: "The service can't write to its disk now; the file is not at fault.", retry: false)
+}
+
+/// Something that is worth a line in the log at most once a minute.
+private final class RareNotice: Sendable {
+  private let last = Mutex<ContinuousClock.Instant?>(nil)
+
+  func isDue() -> Bool {
+    last.withLock { last in
+      if let last, last + .seconds(60) > .now { return false }
+      last = .now
+      return true
+    }
+  }
 }
