@@ -26,6 +26,10 @@ package struct S3Settings: Sendable {
   package var requestSeconds = 20.0
   /// The slowest transfer that is waited for, in bytes per second.
   package var leastBytesPerSecond = 256.0 * 1024
+  /// How long a call may take beside the transfer of its content, with all attempts, in seconds.
+  package var totalSeconds = 30.0
+  /// How long after a call has failed others fail at once, in seconds; then one may try whether the store works again.
+  package var breakSeconds = 1.0
   /// How often a request is sent, at most.
   package var attempts = 5
   /// The wait before the second attempt, in seconds; it doubles with each further one, up to 5 s. A random part of up
@@ -37,8 +41,13 @@ package struct S3Settings: Sendable {
   /// All defaults.
   package init() {}
 
-  /// The time that one attempt may take, in seconds.
-  func deadlineSeconds(bytes: Int64) -> Double { requestSeconds + Double(bytes) / leastBytesPerSecond }
+  /// The time that one attempt may take, in seconds, if the call has taken `elapsed` seconds already.
+  func deadlineSeconds(bytes: Int64, after elapsed: Double = 0) -> Double {
+    min(requestSeconds, max(totalSeconds - elapsed, 0)) + Double(bytes) / leastBytesPerSecond
+  }
+
+  /// Whether a call that has taken `elapsed` seconds has time for another attempt.
+  func hasTime(after elapsed: Double) -> Bool { elapsed < totalSeconds }
 
   /// The wait after `failures` attempts, in seconds.
   func pause(after failures: Int, using generator: inout some RandomNumberGenerator) -> Double {

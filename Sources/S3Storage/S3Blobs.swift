@@ -6,8 +6,9 @@
 //   uploads/<id>/<name>              some bytes of an unfinished upload; see S3Spool
 //   media-id                         the ID by which the catalog knows the bucket; see S3Media
 //
-// Each object has the field x-amz-meta-sha256. Multipart uploads of killed processes stay invisible in the bucket: have
-// it end them after a few days (AbortIncompleteMultipartUpload).
+// Each object has the field x-amz-meta-sha256. Multipart uploads have a row of `garbage`, too, by which those of killed
+// processes are aborted a day later. Only if a process is killed between the beginning of one and its row, an empty one
+// stays; have the bucket end them after a few days (AbortIncompleteMultipartUpload).
 //
 // Nothing is removed, and nothing is put, before a row of `garbage` says so (Catalog+Objects):
 //
@@ -95,7 +96,8 @@ package final class S3Blobs: Blobs {
     }
   }
 
-  /// Announces the objects of a new recording and puts them. On an error, removes those that may have been put.
+  /// Announces the objects of a new recording and puts them. On an error, removes those that may have been put, unless
+  /// the store doesn't answer: then the rows of `garbage` have them removed.
   private func adopt(
     as id: RecordingID, names: [String], _ body: () throws(StorageError) -> StoredFile
   ) throws(StorageError) -> StoredFile {
@@ -108,7 +110,7 @@ package final class S3Blobs: Blobs {
       if start + .seconds(3600) < .now { try catalog.announce(keys) }
       return stored
     } catch {
-      for key in keys { try? remove(key) }
+      if !error.isTransient { for key in keys { try? remove(key) } }
       throw error
     }
   }
@@ -125,20 +127,22 @@ package final class S3Blobs: Blobs {
   ) throws(StorageError) -> StoredFile {
     let digests = try FileDigests(of: path, partBytes: partBytes)
     let plan = JoinPlan(objects, bytes: digests.bytes, leastBytes: S3Client.leastPartBytes)
-    try StorageError.translating { () throws(S3Error) in
-      if let plan {
-        try join(plan, path, digests, as: key.description)
-      } else {
-        try send(path, digests, as: key.description)
-      }
+    if let plan {
+      try join(plan, path, digests, as: key.description)
+    } else {
+      try send(path, digests, as: key.description)
     }
     let version = CachedVersion(bytes: digests.bytes, entityTag: "", sha256: digests.sha256)
     if !keeps { cache.insert(path, as: key, version, digests: digests.blocks) }
     return StoredFile(key: key, bytes: digests.bytes, sha256: digests.sha256)
   }
 
-  private func send(_ path: String, _ digests: FileDigests, as key: String) throws(S3Error) {
-    guard !digests.parts.isEmpty else { return try client.put(file: path, sha256: digests.sha256, as: key) }
+  private func send(_ path: String, _ digests: FileDigests, as key: String) throws(StorageError) {
+    guard !digests.parts.isEmpty else {
+      return try StorageError.translating { () throws(S3Error) in
+        try client.put(file: path, sha256: digests.sha256, as: key)
+      }
+    }
     try sendParts(of: digests, as: key) { (upload) throws(S3Error) in
       var parts: [S3Part] = []
       for (index, part) in digests.parts.enumerated() {
@@ -149,7 +153,7 @@ package final class S3Blobs: Blobs {
   }
 
   /// Makes an object of others that have its bytes.
-  private func join(_ plan: JoinPlan, _ path: String, _ digests: FileDigests, as key: String) throws(S3Error) {
+  private func join(_ plan: JoinPlan, _ path: String, _ digests: FileDigests, as key: String) throws(StorageError) {
     try sendParts(of: digests, as: key) { (upload) throws(S3Error) in
       var parts: [S3Part] = []
       for (index, part) in plan.parts.enumerated() {
@@ -163,14 +167,26 @@ package final class S3Blobs: Blobs {
     }
   }
 
+  /// Makes an object of parts. A row has them discarded if this process is killed or the store fails in between.
   private func sendParts(
     of digests: FileDigests, as key: String, _ send: (S3Multipart) throws(S3Error) -> [S3Part]
-  ) throws(S3Error) {
-    let upload = try client.beginMultipart(key, sha256: digests.sha256)
-    do throws(S3Error) { try client.complete(upload, try send(upload), bytes: digests.bytes) } catch {
-      try? client.abort(upload)
+  ) throws(StorageError) {
+    let upload = try StorageError.translating { () throws(S3Error) in
+      try client.beginMultipart(key, sha256: digests.sha256)
+    }
+    let unfinished = UnfinishedMultipart(key: key, id: upload.id)
+    do throws(StorageError) {
+      try catalog.announce(unfinished)
+      try StorageError.translating { () throws(S3Error) in
+        try client.complete(upload, try send(upload), bytes: digests.bytes)
+      }
+    } catch {
+      // A store that doesn't answer is left alone; the collection tries again. Also if it has just answered.
+      if !error.isTransient { try? client.abort(upload) }
       throw error
     }
+    // Otherwise the collection finds that there is no such upload.
+    try? catalog.forget([unfinished])
   }
 
   // MARK: Reading
@@ -294,6 +310,22 @@ package final class S3Blobs: Blobs {
     }
     while try catalog.forgetAttempts(limit: batch) == batch {}
     if let failure { throw failure }
+    try abortMultiparts(of: catalog)
+  }
+
+  /// Discards the parts of multipart uploads that were begun a day ago and haven't ended.
+  private func abortMultiparts(of catalog: Catalog) throws(StorageError) {
+    let batch = 1000
+    while true {
+      let due = try catalog.takeMultiparts(limit: batch)
+      for unfinished in due {
+        try StorageError.translating { () throws(S3Error) in
+          try client.abort(S3Multipart(key: unfinished.key, id: unfinished.id))
+        }
+      }
+      try catalog.forget(due)
+      if due.count < batch { return }
+    }
   }
 
   private func collect(_ garbage: [Garbage], of id: RecordingID, _ catalog: Catalog) throws(StorageError) {

@@ -83,6 +83,11 @@ enum S3Outcome {
     }
     return withExtendedLifetime(call) {
       unsafe set(handle, url: url, seconds: seconds, settings)
+      if request.transfersMuch {
+        // A long transfer may take minutes, but not stand still.
+        unsafe _ = stillwave_curl_set_long(handle, CURLOPT_LOW_SPEED_LIMIT, 1024)
+        unsafe _ = stillwave_curl_set_long(handle, CURLOPT_LOW_SPEED_TIME, Int(max(settings.requestSeconds, 1)))
+      }
       unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_HTTPHEADER, list)
       unsafe set(handle, request)
       unsafe call.setCallbacks(handle)

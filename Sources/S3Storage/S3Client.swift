@@ -8,7 +8,8 @@ import Synchronization
 /// multipart uploads with UploadPartCopy. All calls block, each with a deadline, and may come from several threads at
 /// once. Keys are never written twice with different content, so a repeated PUT is harmless.
 ///
-/// Every failure is retried where that is safe (see `RetryRule`), with random waits; then the last error is thrown.
+/// Every failure is retried where that is safe (see `RetryRule`), with random waits; then the last error is thrown. For
+/// a second after that, further calls throw it at once.
 package final class S3Client: Sendable {
   /// The bucket.
   package let bucket: S3Bucket
@@ -18,6 +19,21 @@ package final class S3Client: Sendable {
   private let now: @Sendable () -> Timestamp
   private let hasFailed = Atomic<Bool>(false)
   private let lacksRoom = Atomic<Bool>(false)
+  private let breaker = Mutex(Breaker())
+
+  /// While the store fails, most calls fail at once instead of waiting for it, and thereby keeping a thread each.
+  private struct Breaker {
+    var failure: S3Error?
+    var nextTry = ContinuousClock.now
+
+    /// Returns why a call must not be made; nil for all of a store that works, and for one whenever it is due.
+    mutating func refusal(pause seconds: Double) -> S3Error? {
+      guard let failure else { return nil }
+      guard nextTry <= .now else { return failure }
+      nextTry = .now + .seconds(seconds)
+      return nil
+    }
+  }
 
   /// Creates a client. Loads libcurl, but makes no connection. `now` is a clock for tests.
   package init(
@@ -44,7 +60,10 @@ package final class S3Client: Sendable {
   package var isFailing: Bool { hasFailed.load(ordering: .relaxed) }
 
   /// Takes in that another client of the bucket has succeeded.
-  func noteRecovery() { hasFailed.store(false, ordering: .relaxed) }
+  func noteRecovery() {
+    hasFailed.store(false, ordering: .relaxed)
+    breaker.withLock { $0.failure = nil }
+  }
 
   /// Whether the bucket was full when something was put last.
   package var isFull: Bool { lacksRoom.load(ordering: .relaxed) }
@@ -75,27 +94,36 @@ package final class S3Client: Sendable {
   func send(
     to destination: S3Destination, bytes: Int64, retry rule: RetryRule = .always, _ request: () -> S3Request
   ) throws(S3Error) -> S3Response {
+    let pause = settings.breakSeconds
+    let (refusal, isOpen) = breaker.withLock { ($0.refusal(pause: pause), $0.failure != nil) }
+    if let refusal { throw refusal }
     do throws(S3Error) {
-      let response = try repeated(to: destination, bytes: bytes, retry: rule, request)
+      let response = try repeated(to: destination, bytes: bytes, retry: rule, isTrial: isOpen, request)
       if isFailing { noteRecovery() }
       return response
     } catch {
       if error == .quotaExceeded { lacksRoom.store(true, ordering: .relaxed) }
+      // A key that may not do this may do something else.
+      if error.isTransient, error != .damaged, pause > 0 {
+        breaker.withLock { ($0.failure, $0.nextTry) = (error, .now + .seconds(pause)) }
+      }
       if error.isGeneral != isFailing { hasFailed.store(error.isGeneral, ordering: .relaxed) }
       throw error
     }
   }
 
   private func repeated(
-    to destination: S3Destination, bytes: Int64, retry rule: RetryRule, _ request: () -> S3Request
+    to destination: S3Destination, bytes: Int64, retry rule: RetryRule, isTrial: Bool, _ request: () -> S3Request
   ) throws(S3Error) -> S3Response {
+    let start = ContinuousClock.now
+    func elapsed() -> Double { (.now - start) / .seconds(1) }
     var generator = SystemRandomNumberGenerator()
     var refused: S3Credentials?
     var failures = 0
     while true {
       let key = try credentials.current()
       let request = request()
-      let outcome = try attempt(request, destination, bytes, key)
+      let outcome = try attempt(request, destination, bytes, key, after: elapsed())
       let (error, wasSent): (S3Error, Bool)
       switch outcome {
       case .answered(let response):
@@ -109,13 +137,15 @@ package final class S3Client: Sendable {
         refused = key
         continue
       }
-      guard failures < settings.attempts, rule.permits(error, wasSent: wasSent) else { throw error }
-      Self.pause(seconds: settings.pause(after: failures, using: &generator))
+      guard !isTrial, failures < settings.attempts, rule.permits(error, wasSent: wasSent) else { throw error }
+      let pause = settings.pause(after: failures, using: &generator)
+      guard settings.hasTime(after: elapsed() + pause) else { throw error }
+      Self.pause(seconds: pause)
     }
   }
 
   private func attempt(
-    _ request: S3Request, _ destination: S3Destination, _ bytes: Int64, _ key: S3Credentials
+    _ request: S3Request, _ destination: S3Destination, _ bytes: Int64, _ key: S3Credentials, after elapsed: Double
   ) throws(S3Error) -> S3Outcome {
     let target = SigV4.Target(
       method: request.method.rawValue, path: bucket.path(of: request.key), query: request.query,
@@ -128,7 +158,8 @@ package final class S3Client: Sendable {
     defer { connections.give(handle) }
     return S3Call.send(
       request, to: url, fields: fields, destination, over: handle,
-      seconds: settings.deadlineSeconds(bytes: bytes + (request.content?.length ?? 0)), settings: settings)
+      seconds: settings.deadlineSeconds(bytes: bytes + (request.content?.length ?? 0), after: elapsed),
+      settings: settings)
   }
 
   private static func pause(seconds: Double) { usleep(UInt32(min(max(seconds, 0), 10) * 1e6)) }

@@ -41,6 +41,9 @@ struct S3Request: Sendable {
   /// they know how they end, and then maybe an error.
   var resultName: String?
 
+  /// Whether it sends or fetches what may take long, rather than having the store do so.
+  var transfersMuch: Bool { method == .get || content?.length ?? 0 > 1 << 20 }
+
   /// The error of an answer; nil if it is a success.
   func error(in response: S3Response) -> S3Error? {
     // `S3Client.head` asks again in a way that shows what is missing.

@@ -66,7 +66,7 @@ import Waveform
       catalog: bench.catalog, blobs: bench.store, runner: bench.runner, log: ServiceLog(bench.logged.logger))
     return WaveformTable(
       catalog: bench.catalog, blobs: bench.store, growingWaveforms: bench.store, live: bench.runner.live,
-      work: WorkQueue(label: "table"), repairs: repairs, openFile: openFile)
+      work: StoreQueue(on: WorkQueue(label: "table")), repairs: repairs, openFile: openFile)
   }
 
   @Test func aRecordingThatIsDeletedWhileItsWaveformIsOpenedDoesNotReturn() async throws {

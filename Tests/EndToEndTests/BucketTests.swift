@@ -119,9 +119,18 @@ struct BucketTests {
     #expect(try eventually(withinSeconds: 5) { try cluster.rows("SELECT id FROM removals") == [] })
   }
 
-  @Test func aNodeWhoseStoreDoesNotAnswerIsNotReady() throws {
+  @Test func aNodeWhoseStoreDoesNotAnswerIsNotReadyButAnswersOtherRequests() throws {
     #expect(try one.client.get("/readyz").status == 200)
+    let id = try #require(try two.client.upload(BadUploadTests.tone.bytes, name: "a.wav")["id"].string)
     cluster.store.command.signal(SIGSTOP)
+    // More than there are threads, here or anywhere.
+    let waiting = try (0..<300).map { _ in
+      let wire = try Wire(port: one.client.port)
+      #expect(wire.send("GET /v1/recordings/\(id)/audio HTTP/1.1\r\nHost: x\r\n\r\n"))
+      return wire
+    }
+    for _ in 0..<3 { #expect(try one.client.get("/v1/recordings").json["recordings"].array?.count == 1) }
+    withExtendedLifetime(waiting) {}
     let isNoticed = try eventually(withinSeconds: 20) {
       try one.client.get("/readyz").json["code"].string == "media_unavailable"
     }

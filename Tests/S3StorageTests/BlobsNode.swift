@@ -22,7 +22,6 @@ final class BlobsCluster: Sendable {
     catalog = try Catalog(
       path: folder.path + "/catalog.sqlite",
       holder: LeaseHolder(name: "node", terms: LeaseHolder.Terms(), now: { clock.now }))
-    test.store.put(MediaID(Array(identity.id.utf8))?.content ?? [], as: BucketIdentity.key, in: "sounds")
   }
 
   private final class Clock: Sendable {
@@ -37,9 +36,13 @@ final class BlobsCluster: Sendable {
 
   /// Opens a node with a disk of its own. One that is bound compares the bucket's identity.
   func node(_ name: String, partBytes: Int64 = 5 << 20, isBound: Bool = false) throws -> BlobsNode {
+    if isBound {
+      test.store.put(MediaID(Array(identity.id.utf8))?.content ?? [], as: BucketIdentity.key, in: "sounds")
+    }
     let cache = try BlockCache(directory: "\(folder.path)/\(name)", limitBytes: 1 << 30, client: test.client)
     let scratch = try MediaStore(directory: "\(folder.path)/\(name)-scratch")
-    let blobs = S3Blobs(test.client, cache: cache, catalog: catalog, partBytes: partBytes, identity: isBound ? identity : nil)
+    let blobs = S3Blobs(
+      test.client, cache: cache, catalog: catalog, partBytes: partBytes, identity: isBound ? identity : nil)
     return BlobsNode(blobs: blobs, cache: cache, scratch: scratch, catalog: catalog)
   }
 

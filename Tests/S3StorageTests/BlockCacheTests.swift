@@ -343,7 +343,9 @@ import Testing
     #expect(try await test.blocking { try cache.file(key)?.withPath(CacheTest.contents) } == content)
     let other = try await test.put(content)
     test.store.fail(.none, .damages, .damages)
-    await #expect(throws: StorageError.damagedObject(key: "\(other)")) { try await test.blocking { try cache.file(other) } }
+    await #expect(throws: StorageError.damagedObject(key: "\(other)")) {
+      try await test.blocking { try cache.file(other) }
+    }
     #expect(cache.fileAtHand(other) == nil)
     #expect(try await test.blocking { try cache.file(other)?.withPath(CacheTest.contents) } == content)
   }

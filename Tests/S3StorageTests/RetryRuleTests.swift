@@ -45,4 +45,13 @@ import Testing
     #expect(settings.deadlineSeconds(bytes: 0) == 20)
     #expect(settings.deadlineSeconds(bytes: 16 << 20) == 84)
   }
+
+  @Test("attempts have what is left of a call's time, and the time that their content takes")
+  func totalTime() {
+    let settings = S3Settings()
+    let seconds = [0.0, 15, 25, 31].map { settings.deadlineSeconds(bytes: 0, after: $0) }
+    #expect(seconds == [20, 15, 5, 0])
+    #expect(settings.deadlineSeconds(bytes: 1 << 20, after: 25) == 9)
+    #expect(settings.hasTime(after: 29.9) && !settings.hasTime(after: 30))
+  }
 }

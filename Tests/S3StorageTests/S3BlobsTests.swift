@@ -25,7 +25,9 @@ import Testing
     #expect(cluster.test.store.uploadCount == 0)
   }
 
-  @Test("a large file whose parts can't be put leaves no upload in progress")
+  @Test(
+    "a large file whose parts can't be put leaves an upload that is aborted at once or, if the store fails, a day later"
+  )
   func failedParts() async throws {
     let cluster = try BlobsCluster { $0.attempts = 1 }
     let node = try cluster.node("a")
@@ -34,8 +36,15 @@ import Testing
     cluster.test.store.fail(.none, .none, .refuses(503, code: "SlowDown"))
     let expected = StorageError(S3Error.unavailable(status: 503, code: "SlowDown"))
     await #expect(throws: expected) { try await cluster.blocking { try node.blobs.put(path, as: key) } }
-    #expect(cluster.test.store.uploadCount == 0 && cluster.objects.isEmpty)
+    #expect(cluster.test.store.uploadCount == 1 && cluster.objects.isEmpty)
+    cluster.test.store.fail(.none, .none, .refuses(403, code: "AccessDenied"))
+    await #expect(throws: StorageError.self) { try await cluster.blocking { try node.blobs.put(path, as: key) } }
+    #expect(cluster.test.store.uploadCount == 1)
     #expect(try cluster.catalog.announcedObjects(of: key.recording) == [key])
+    cluster.advance(86_401)
+    try await cluster.blocking { try node.blobs.removeGarbage(of: cluster.catalog) }
+    #expect(cluster.test.store.uploadCount == 0)
+    #expect(try cluster.catalog.takeMultiparts() == [])
   }
 
   @Test("a node gets the map with the sound, and both stay while the sound is held")
@@ -59,7 +68,7 @@ import Testing
       let key = ObjectKey(recording.id, "audio.mp3")
       let before = cluster.test.store.received.count
       let looks = [first.blobs.look(at: key), second.blobs.look(at: key), second.blobs.look(at: key.map.map)]
-      #expect(cluster.test.store.received.count == before + 2 && second.cache.cost == 0)
+      #expect(cluster.test.store.received.count == before + 3 && second.cache.cost == 0)
       cluster.test.store.fail(.refuses(403, code: "AccessDenied"))
       return looks + [second.blobs.look(at: key)]
     }
@@ -76,7 +85,9 @@ import Testing
       let look = try await cluster.blocking { second.blobs.look(at: key) }
       #expect(look == .unknown, what)
       await #expect(throws: StorageError.self, what) { try await cluster.blocking { try second.bytes(key) } }
-      await #expect(throws: StorageError.self, what) { try await cluster.blocking { try second.blobs.read(key, 0..<1) } }
+      await #expect(throws: StorageError.self, what) {
+        try await cluster.blocking { try second.blobs.read(key, 0..<1) }
+      }
     }
     store.rename("sounds", to: "away")
     try await expectUnknown("no bucket")
@@ -89,7 +100,7 @@ import Testing
       #expect(try await cluster.blocking { second.blobs.look(at: key) } == .unknown)
       store.fail(fault)
       await #expect(throws: S3Error.unavailable(status: 404, code: nil)) {
-        try await cluster.test.blocking { try $0.delete("\(key)") }
+        try await cluster.test.blocking { try $0.get("\(key)", 0..<1) }
       }
       store.heal()
     }
@@ -141,6 +152,22 @@ import Testing
     await #expect(throws: StorageError.self) { try await cluster.blocking { try second.bytes(key) } }
     try await cluster.blocking { try second.blobs.checkReachable() }
     #expect(cluster.test.store.received.count == before + 8, "only that object is refused")
+  }
+
+  @Test("an upload that fails because the store does isn't taken back at once, but a day later")
+  func failedAdoption() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let node = try cluster.node("a")
+    let store = cluster.test.store
+    try await cluster.blocking {
+      store.fail(.cuts(afterBytes: 0))
+      #expect(throws: StorageError.self) { try node.upload([1, 2, 3]) }
+      store.heal()
+      #expect(store.received.count { $0.method == "DELETE" } == 0 && cluster.objects.count == 1)
+      cluster.advance(86_401)
+      try node.blobs.removeGarbage(of: cluster.catalog)
+    }
+    #expect(cluster.objects.isEmpty)
   }
 
   @Test("a store that is slow is usable, and one that doesn't answer holds nobody up for longer than a second")

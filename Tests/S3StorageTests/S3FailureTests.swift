@@ -69,6 +69,47 @@ import Testing
     #expect(test.store.received.count == 6)
   }
 
+  @Test("after a call has failed, others fail at once, until one that may try succeeds")
+  func breaker() async throws {
+    let test = try TestStore { ($0.attempts, $0.breakSeconds) = (1, 3600) }
+    func failure() async throws -> S3Error? {
+      try await test.blocking { client in
+        do throws(S3Error) { try client.put([1], as: "x") } catch { return error }
+        return nil
+      }
+    }
+    test.store.fail(.refuses(403, code: "AccessDenied"), .none, .refuses(503, code: "SlowDown"))
+    #expect(try await failure() == .accessDenied)
+    #expect(try await failure() == nil, "the store works")
+    let busy = S3Error.unavailable(status: 503, code: "SlowDown")
+    for _ in 0..<3 { #expect(try await failure() == busy) }
+    #expect(test.store.received.count == 3)
+    test.client.noteRecovery()
+    #expect(try await failure() == nil)
+  }
+
+  @Test("of calls to a store that fails, one may try after a while, once")
+  func trial() async throws {
+    let test = try TestStore { ($0.attempts, $0.breakSeconds) = (2, 1e-9) }
+    let busy = ObjectStore.Fault.refuses(503, code: "SlowDown")
+    test.store.fail(busy, busy, busy)
+    for expected in [2, 3] {
+      await #expect(throws: S3Error.self) {
+        try await test.blocking { try $0.put([1], as: "x") }
+      }
+      #expect(test.store.received.count == expected)
+    }
+    try await test.blocking { try $0.put([1], as: "x") }
+  }
+
+  @Test("a call to a store that never answers ends when its time is over, whatever attempts are left")
+  func totalTime() async throws {
+    let test = try TestStore { ($0.requestSeconds, $0.totalSeconds) = (0.05, 0.05) }
+    test.store.fail(.hangs, .hangs)
+    await #expect(throws: S3Error.timedOut) { try await test.blocking { try $0.get("x", 0..<1) } }
+    #expect(test.store.received.count == 1)
+  }
+
   @Test("a fetch whose connection breaks goes on where it broke")
   func continuation() async throws {
     let test = try TestStore()

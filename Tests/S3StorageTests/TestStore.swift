@@ -25,7 +25,7 @@ struct TestStore {
     credentials: CredentialSource? = nil, _ change: (inout S3Settings) -> Void = { _ in }
   ) throws -> S3Client {
     var settings = S3Settings()
-    settings.pauseSeconds = 0.001
+    (settings.pauseSeconds, settings.breakSeconds) = (0.001, 0)
     change(&settings)
     return S3Client(
       try S3Bucket("s3://\(bucket)\(prefix)?endpoint=\(store.endpoint)\(options)"),

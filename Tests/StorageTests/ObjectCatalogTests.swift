@@ -74,7 +74,9 @@ import Testing
   }
 
   /// What a transaction of each kind that names an object says if it may be gone.
-  private func refusals(of key: (String) -> ObjectKey, in recording: Recording, _ token: AttemptToken) throws -> [String] {
+  private func refusals(of key: (String) -> ObjectKey, in recording: Recording, _ token: AttemptToken) throws
+    -> [String]
+  {
     var (other, refused) = (sample(), [String]())
     let digest = String(repeating: "0", count: 64)
     let conversion = Conversion(
@@ -114,7 +116,9 @@ import Testing
     let refused = try refusals(of: key, in: recording, token)
     // The object of `insert` was never announced.
     #expect(refused == (age == 0 ? ["insert"] : ["insert", "keep", "finish"]))
-    #expect(try catalog.recording(recording.id)?.waveformKey?.name == (age == 0 ? "waveform-2.pyramid" : "waveform-1.pyramid"))
+    #expect(
+      try catalog.recording(recording.id)?.waveformKey?.name == (age == 0 ? "waveform-2.pyramid" : "waveform-1.pyramid")
+    )
   }
 
   @Test("what a row names is no garbage any more, even when a day has passed")
@@ -122,7 +126,10 @@ import Testing
     catalog.nameDeletedObjects()
     _ = try insert()
     clock.advance(86_401)
-    #expect(try names(catalog.dueGarbage().compactMap { if case .object(let key) = $0 { key } else { nil } }) == ["recording.json"])
+    #expect(
+      try names(catalog.dueGarbage().compactMap { if case .object(let key) = $0 { key } else { nil } }) == [
+        "recording.json"
+      ])
   }
 
   @Test("the catalog says what the objects are whose content it knows")

@@ -37,6 +37,8 @@ final class Context: Sendable {
   let documents: DocumentTable
   let changes: ChangeFeed
   let work: WorkQueue
+  /// For work that reads or writes recordings' files, which may be on another machine.
+  let storeWork: StoreQueue
   let log: ServiceLog
   let metrics: Metrics
   let erasure: Erasure
@@ -55,6 +57,7 @@ final class Context: Sendable {
     erasure = Erasure(catalog, log)
     questions = UploadQuestions(configuration, log: log) { catalog.time }
     self.work = work
+    storeWork = media.bucket == nil ? StoreQueue(on: work) : StoreQueue()
     self.log = log
     catalog.keepDescriptions(in: media.descriptions) { id, error in
       log.failure(
@@ -80,7 +83,7 @@ final class Context: Sendable {
     files = MissingFiles(catalog: catalog, blobs: blobs)
     let counter = access.hasKeys ? JobSecondsCounter(accounts, catalog, work, log) : nil
     waveforms = WaveformTable(
-      catalog: catalog, blobs: blobs, growingWaveforms: growingWaveforms, live: runner.live, work: work,
+      catalog: catalog, blobs: blobs, growingWaveforms: growingWaveforms, live: runner.live, work: storeWork,
       repairs: WaveformRepairs(catalog: catalog, blobs: blobs, runner: runner, log: log))
     runner.live.whenRemoved { [webhooks, weak waveforms, counter] id, job in
       webhooks.jobEnded(id)
@@ -173,7 +176,7 @@ final class Context: Sendable {
 
   /// Throws if a recording's own file is missing or has another length, which also adds a warning to the recording.
   func checkAudio(of recording: Recording) async throws {
-    let fault = try await work.run { [files] () throws(StorageError) in try files.settle(recording) }
+    let fault = try await storeWork.run { [files] in try files.settle(recording) }
     if let fault { throw fault.error(recording.id) }
   }
 
@@ -182,7 +185,7 @@ final class Context: Sendable {
     of recording: Recording, _ use: @escaping @Sendable (ObjectKey) throws(StorageError) -> R
   ) async throws -> R {
     guard let key = recording.audioKey else { throw ServiceError.notReady(recording.id) }
-    return try await work.run { [files] in
+    return try await storeWork.run { [files] in
       if let fault = try files.settle(recording) { throw fault.error(recording.id) }
       return try use(key)
     }
@@ -194,7 +197,7 @@ final class Context: Sendable {
   ) async throws -> R {
     guard recording.media != nil else { return try await audio(of: recording, use) }
     if let key = recording.workingKey {
-      let used = try await work.run { [files, waveforms] () throws(StorageError) -> R? in
+      let used = try await storeWork.run { [files, waveforms] () -> R? in
         if !files.hasLostWorkingCopy(recording) { return try use(key) }
         try waveforms.giveUp(recording.id, .workingCopy(key))
         return nil

@@ -337,7 +337,8 @@ struct ProblemExplanation: Sendable {
     Self(
       "media_full", "The store of recordings is full",
       "The recordings are in a bucket, and it or its owner has no room left.",
-      "Delete recordings that you no longer need, or ask the operator for a larger quota. Jobs wait until there is room."),
+      "Delete recordings that you no longer need, or ask the operator for a larger quota. Jobs wait until there is room."
+    ),
     Self(
       "media_unavailable", "The store of recordings can't be used",
       "The recordings are in a bucket, and its store can't be reached or refuses requests at the moment.",

@@ -8,7 +8,8 @@ enum ReadinessWarning {
     let report = context.startReport
     let all = [
       fence(context.configuration), orphans(context.media.orphanCount), unreadable(report.unreadable),
-      full(context.media.bucket?.blobs.isFull ?? false), unverified(report.isUnverified), feed(context.feed?.ageSeconds, isShared: context.feed != nil),
+      full(context.media.bucket?.blobs.isFull ?? false), unverified(report.isUnverified),
+      feed(context.feed?.ageSeconds, isShared: context.feed != nil),
     ]
     return all.compactMap { $0 }
   }

@@ -140,16 +140,16 @@ struct AudioFiles: Sendable {
       let sha256 = recording.sha256, blobs.fileAtHand(key) == nil
     else { return nil }
     // Compares the length and the SHA-256 that the store has with those of the row.
-    if try await context.work.run({ () throws(StorageError) in try blobs.read(key, 0..<1) }) == nil {
+    if try await context.storeWork.run({ try blobs.read(key, 0..<1) }) == nil {
       try await context.checkAudio(of: recording)
     }
-    return FetchedObject(key: key, length: bytes, sha256: sha256, blobs: blobs, work: context.work)
+    return FetchedObject(key: key, length: bytes, sha256: sha256, blobs: blobs, work: context.storeWork)
   }
 
   private func content(of recording: Recording, _ key: ObjectKey) async throws -> FileContent {
     let blobs = context.blobs
     do {
-      let content = try await context.work.run { () throws -> FileContent? in
+      let content = try await context.storeWork.run { () throws -> FileContent? in
         let length = recording.bytes
         func opened() throws -> FileContent? {
           let content = try blobs.localFile(key).withPath(FileContent.init(path:))

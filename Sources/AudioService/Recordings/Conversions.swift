@@ -92,11 +92,15 @@ struct Conversions: Sendable {
     _ id: RecordingID, _ format: Format, _ target: AudioFormat, _ caller: Caller
   ) async throws -> File? {
     let (catalog, blobs) = (caller.catalog, context.blobs)
-    return try await context.work.run {
+    return try await context.storeWork.run {
       guard let conversion = try catalog.conversion(of: id, to: format.rawValue) else { return nil }
-      guard let content = try? blobs.localFile(conversion.key).withPath(FileContent.init(path:)),
-        content.length == conversion.bytes
-      else {
+      let opened: FileContent?
+      do { opened = try blobs.localFile(conversion.key).withPath(FileContent.init(path:)) } catch {
+        // It is there, but can't be had now: another job would only make it again.
+        if let error = error as? StorageError, error.isAboutStore { throw error }
+        opened = nil
+      }
+      guard let content = opened, content.length == conversion.bytes else {
         // The file was lost or truncated, so it's made again.
         let look = blobs.look(at: conversion.key)
         if look != .unknown, look != .present(bytes: conversion.bytes) { try catalog.forget(conversion) }

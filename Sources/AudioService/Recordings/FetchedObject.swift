@@ -14,7 +14,7 @@ struct FetchedObject: Sendable {
   let length: Int64
   let sha256: String
   let blobs: any Blobs
-  let work: WorkQueue
+  let work: StoreQueue
 
   /// The length of a piece: long enough that the requests take little of the time.
   private static let pieceBytes: Int64 = 1 << 20
@@ -32,7 +32,7 @@ struct FetchedObject: Sendable {
       let from = progress.withLock { $0.place }
       guard from < range.upperBound else { return nil }
       let wanted = from..<min(from + Self.pieceBytes, range.upperBound)
-      let piece = try await work.run { () throws(StorageError) in try blobs.read(key, wanted) }
+      let piece = try await work.run { try blobs.read(key, wanted) }
       guard let piece, piece.count == wanted.count else { throw ServiceError.audioMissing(key.recording) }
       let isRight = progress.withLock { progress in
         progress.place = wanted.upperBound
@@ -41,7 +41,7 @@ struct FetchedObject: Sendable {
         return wanted.upperBound < length || progress.digest.hexDigest() == sha256
       }
       guard isRight else {
-        _ = await work.run { blobs.discardCopy(of: key) }
+        _ = try await work.run { blobs.discardCopy(of: key) }
         throw ServiceError.audioDamaged(key.recording)
       }
       return piece

@@ -82,7 +82,7 @@ struct Recordings: Sendable {
     context.waveforms.close(recording.id)
     for output in cancelled.compactMap(\.output) { context.waveforms.close(output) }
     context.runner.cancel(cancelled)
-    await context.work.run {
+    try await removeFiles {
       do throws(StorageError) { try blobs.remove(recording.id) } catch {
         // No row owns the files any more: the recording is gone, and the next start removes what is left of it.
         context.log.failure(
@@ -90,6 +90,13 @@ struct Recordings: Sendable {
       }
     }
     return HTTPResponse(.noContent)
+  }
+
+  /// Runs `removal`, and waits for it unless that means to wait for another machine. If too much waits for that, the
+  /// collection does it.
+  private func removeFiles(_ removal: @escaping @Sendable () -> Void) async throws {
+    if context.media.bucket == nil { return await context.work.run(removal) }
+    context.storeWork.start(removal)
   }
 
   /// Rebuilds a waveform after a failure.

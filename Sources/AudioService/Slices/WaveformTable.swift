@@ -16,14 +16,14 @@ final class WaveformTable: Sendable {
   private let blobs: any Blobs
   private let growingWaveforms: any GrowingWaveforms
   private let live: LiveJobs
-  private let work: WorkQueue
+  private let work: StoreQueue
   private let repairs: WaveformRepairs
   private let openFile: @Sendable (String) throws(WaveformError) -> PyramidFile
 
   /// `limit` is the maximum number of open files of each kind. `openFile` is for tests that change something at that
   /// moment.
   init(
-    catalog: Catalog, blobs: any Blobs, growingWaveforms: any GrowingWaveforms, live: LiveJobs, work: WorkQueue,
+    catalog: Catalog, blobs: any Blobs, growingWaveforms: any GrowingWaveforms, live: LiveJobs, work: StoreQueue,
     repairs: WaveformRepairs, limit: Int = 256,
     openFile: @escaping @Sendable (String) throws(WaveformError) -> PyramidFile = { path throws(WaveformError) in
       try PyramidFile(path: path)
@@ -73,11 +73,11 @@ final class WaveformTable: Sendable {
       } catch let spoiled as SpoiledWaveform where given[spoiled.waveform.recording] == nil {
         let id = spoiled.waveform.recording
         if case .waveform(let key, _)? = spoiled.loss, copied.insert(key).inserted,
-          await work.run({ [self] in renewCopy(of: key) })
+          try await work.run({ [self] in renewCopy(of: key) })
         {
           continue
         }
-        if let loss = spoiled.loss { try await work.run { [self] () throws(StorageError) in try giveUp(id, loss) } }
+        if let loss = spoiled.loss { try await work.run { [self] in try giveUp(id, loss) } }
         given[id] = spoiled.waveform.emptied
       }
     }

@@ -124,3 +124,53 @@ extension Catalog {
     }
   }
 }
+
+/// A multipart upload that hasn't ended as far as the catalog knows. Its parts take room, but aren't shown.
+package struct UnfinishedMultipart: Sendable, Hashable {
+  fileprivate static let prefix = "multipart/"
+
+  /// The key of the object that it is to become.
+  package let key: String
+  /// The store's name for it.
+  package let id: String
+
+  /// Describes an upload.
+  package init(key: String, id: String) { (self.key, self.id) = (key, id) }
+
+  /// Reads the name in a row of `garbage`: multipart/<key>?<id>.
+  fileprivate init?(_ name: String) {
+    guard name.hasPrefix(Self.prefix), let mark = name.firstIndex(of: "?") else { return nil }
+    self.init(
+      key: String(name[..<mark].dropFirst(Self.prefix.count)), id: String(name[name.index(after: mark)...]))
+  }
+
+  fileprivate var name: String { "\(Self.prefix)\(key)?\(id)" }
+}
+
+extension Catalog {
+  /// Records that a multipart upload was begun, which is to be aborted unless it has ended in a day.
+  package func announce(_ upload: UnfinishedMultipart) throws(StorageError) { try announce([upload.name]) }
+
+  /// Returns at most `limit` multipart uploads that are to be aborted.
+  package func takeMultiparts(limit: Int = 1000) throws(StorageError) -> [UnfinishedMultipart] {
+    let prefix = UnfinishedMultipart.prefix
+    let due = try read { db in
+      try db.first(
+        "SELECT EXISTS (SELECT 1 FROM garbage WHERE due <= \(try now(db).milliseconds) AND substr(object, 1, 10) = '\(prefix)')",
+        as: Bool.self)
+    }
+    // Usually there are none, and nothing is written.
+    guard due == true else { return [] }
+    return try take(prefix, limit: limit).compactMap { UnfinishedMultipart($0) }
+  }
+
+  /// Deletes the records of multipart uploads that have ended.
+  package func forget(_ uploads: [UnfinishedMultipart]) throws(StorageError) {
+    guard !uploads.isEmpty else { return }
+    try write(.statementLocks) { db in
+      for upload in uploads.sorted(by: { $0.name < $1.name }) {
+        try db.run("DELETE FROM garbage WHERE object = ?", [upload.name])
+      }
+    }
+  }
+}
