@@ -221,11 +221,12 @@ enum S3Outcome {
       }
       return bytes.count
     }
-    guard body.count + bytes.count <= max(answerLimit, 64 << 10) else {
+    // The status says enough of a failure with a long explanation.
+    guard body.count + bytes.count <= max(answerLimit, 64 << 10) || !(200..<300).contains(status) else {
       failure = .malformedAnswer(what: "length")
       return 0
     }
-    unsafe body.append(contentsOf: bytes)
+    unsafe body.append(contentsOf: bytes.prefix(max(answerLimit, 64 << 10) - body.count))
     return bytes.count
   }
 

@@ -16,7 +16,9 @@ package final class S3Client: Sendable {
   private let credentials: CredentialSource
   private let settings: S3Settings
   private let connections = S3Connections()
-  private let now: @Sendable () -> Timestamp
+  private let clock: @Sendable () -> Timestamp
+  /// How many milliseconds the store's clock is ahead, if this machine's was refused.
+  private let clockLead = Atomic<Int64>(0)
   private let hasFailed = Atomic<Bool>(false)
   private let lacksRoom = Atomic<Bool>(false)
   private let breaker = Mutex(Breaker())
@@ -40,7 +42,7 @@ package final class S3Client: Sendable {
     _ bucket: S3Bucket, credentials: CredentialSource, settings: S3Settings = S3Settings(),
     now: @escaping @Sendable () -> Timestamp = { .now }
   ) {
-    (self.bucket, self.credentials, self.settings, self.now) = (bucket, credentials, settings, now)
+    (self.bucket, self.credentials, self.settings, clock) = (bucket, credentials, settings, now)
     // Not during another call: initializing isn't safe then in libcurl before 7.84.
     _ = CurlHandle.isReady
   }
@@ -119,6 +121,7 @@ package final class S3Client: Sendable {
     func elapsed() -> Double { (.now - start) / .seconds(1) }
     var generator = SystemRandomNumberGenerator()
     var refused: S3Credentials?
+    var hasSetClock = false
     var failures = 0
     while true {
       let key = try credentials.current()
@@ -135,6 +138,11 @@ package final class S3Client: Sendable {
       // The file with the credentials may have been replaced since they were read.
       if error.isAboutCredentials, refused == nil, try credentials.current() != key {
         refused = key
+        continue
+      }
+      if case .clockSkew(let time?) = error, !hasSetClock {
+        hasSetClock = true
+        clockLead.store(time.milliseconds - clock().milliseconds, ordering: .relaxed)
         continue
       }
       guard !isTrial, failures < settings.attempts, rule.permits(error, wasSent: wasSent) else { throw error }
@@ -160,6 +168,11 @@ package final class S3Client: Sendable {
       request, to: url, fields: fields, destination, over: handle,
       seconds: settings.deadlineSeconds(bytes: bytes + (request.content?.length ?? 0), after: elapsed),
       settings: settings)
+  }
+
+  /// The time by the store's clock, as far as its difference is known.
+  private func now() -> Timestamp {
+    Timestamp(milliseconds: clock().milliseconds + clockLead.load(ordering: .relaxed))
   }
 
   private static func pause(seconds: Double) { usleep(UInt32(min(max(seconds, 0), 10) * 1e6)) }

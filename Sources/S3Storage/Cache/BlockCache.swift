@@ -6,8 +6,8 @@
 //   CACHE/incoming/              files that are about to become objects; emptied at startup
 //
 // The least recently used objects go first, once all together are larger than the limit or the disk has too little free
-// space for uploads and jobs. What is held stays. An index
-// is touched when its object is used, at most once a minute, so that a restart keeps the order.
+// space for uploads and jobs. What is held stays. An index is touched when its object is used, at most once a minute, so
+// that a restart keeps the order.
 
 import Dispatch
 import Glibc
@@ -102,9 +102,6 @@ package final class BlockCache: Sendable {
 
   // MARK: Reading
 
-  /// Returns the length of an object; nil if there is none. Asks the store unless the cache has a part of it.
-  package func length(of key: ObjectKey) throws(StorageError) -> Int64? { try acquire(key)?.object.version.bytes }
-
   /// Returns the length of an object that this process has had the whole of and still has; nil otherwise.
   package func knownLength(of key: ObjectKey) -> Int64? {
     guard let object = table.withLock({ $0.entries[key]?.object }), object.isWhole, object.isThere else { return nil }
@@ -117,29 +114,52 @@ package final class BlockCache: Sendable {
   /// Returns bytes of an object, fewer if it ends before; nil if there is none. Fetches only the blocks that they are
   /// in, as far as the cache lacks them.
   package func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? {
-    guard let hold = try acquire(key) else { return nil }
-    defer { withExtendedLifetime(hold) {} }
-    let object = hold.object
-    let range = range.clamped(to: 0..<object.version.bytes)
-    guard !range.isEmpty else { return [] }
-    defer { account(for: object) }
-    try object.fill(object.version.blocks(of: range), from: client)
-    return try object.read(range)
+    try current(key) { (object) throws(StorageError) -> [UInt8] in
+      let range = range.clamped(to: 0..<object.version.bytes)
+      guard !range.isEmpty else { return [] }
+      defer { account(for: object) }
+      try object.fill(object.version.blocks(of: range), from: client)
+      return try object.read(range)
+    }
+  }
+
+  /// Calls `body` with an object, which is held meanwhile; returns nil if there is none. If the store has another
+  /// version than the cache has begun, forgets that and calls it once more.
+  private func current<R>(
+    _ key: ObjectKey, _ body: (CachedObject) throws(StorageError) -> R
+  ) throws(StorageError) -> R? {
+    for _ in 0..<2 {
+      guard let hold = try acquire(key) else { return nil }
+      defer { withExtendedLifetime(hold) {} }
+      do throws(StorageError) { return try body(hold.object) } catch {
+        guard error == .changedMeanwhile else { throw error }
+        forget(hold.object)
+      }
+    }
+    throw .storeUnreachable(detail: "\(S3Error.changed)")
   }
 
   /// Returns a file with the whole object, which stays as long as the result exists; nil if there is no object. Fetches
   /// what the cache lacks, and compares the whole with its SHA-256. Throws `.damagedObject` if that is another one.
   package func file(_ key: ObjectKey) throws(StorageError) -> LocalFile? {
-    guard let hold = try acquire(key) else { return nil }
-    let object = hold.object
-    defer { account(for: object) }
-    if !object.isWhole { try makeRoom(for: object.missingBytes) }
-    // Twice, because the damage may have been on this machine's disk.
-    for _ in 0..<2 {
-      try object.fill(0..<object.version.blockCount, from: client)
-      if try object.check() { return LocalFile(path: object.path, holding: hold) }
+    try current(key) { (object) throws(StorageError) -> LocalFile in
+      defer { account(for: object) }
+      if !object.isWhole { try makeRoom(for: object.missingBytes) }
+      // Twice, because the damage may have been on this machine's disk.
+      for _ in 0..<2 {
+        try object.fill(0..<object.version.blockCount, from: client)
+        if try object.check() { return LocalFile(path: object.path, holding: held(object)) }
+      }
+      throw .damagedObject(key: key.description)
     }
-    throw .damagedObject(key: key.description)
+  }
+
+  /// Holds an object that is held already once more.
+  private func held(_ object: CachedObject) -> Hold {
+    table.withLock { table in
+      if table.entries[object.key]?.object === object { table.entries[object.key]?.holds += 1 }
+    }
+    return Hold(object, in: self)
   }
 
   /// Returns the same if this process has had the whole object before and still has it. Doesn't block.
@@ -372,26 +392,36 @@ package final class BlockCache: Sendable {
   }
 
   /// Removes the least recently used objects that aren't held until the rest is within the limit, and the disk has
-  /// enough free space for `bytes` more.
+  /// enough free space for `bytes` more. Counts what it removes: files that others have open, and some file systems,
+  /// give their space back later.
   private func evict(for bytes: Int64 = 0) {
-    while true {
-      let lacksSpace = freeBytes() - spareBytes < bytes
-      let errand = Errand()
-      let victim = table.withLock { table -> ObjectKey? in
-        guard table.cost > limitBytes || lacksSpace else { return nil }
-        let free = table.entries.filter { $0.value.holds == 0 && table.busy[$0.key] == nil }
-        guard let key = free.min(by: { $0.value.lastUse < $1.value.lastUse })?.key else { return nil }
-        table.busy[key] = errand
-        return key
+    let missing = max(0, bytes + spareBytes - freeBytes())
+    let victims = table.withLock { table -> [ObjectKey] in
+      let wanted = max(missing, table.cost - limitBytes)
+      guard wanted > 0 else { return [] }
+      let free = table.entries.filter { $0.value.holds == 0 && table.busy[$0.key] == nil }
+      var (found, victims) = (0 as Int64, [ObjectKey]())
+      for (key, entry) in free.sorted(by: { $0.value.lastUse < $1.value.lastUse }) where found < wanted {
+        found += entry.cost
+        victims.append(key)
       }
-      guard let victim else {
-        errand.finish(.done)
-        return
-      }
-      drop(victim)
-      table.withLock { $0.busy[victim] = nil }
-      errand.finish(.done)
+      return victims
     }
+    for victim in victims { removeUnlessHeld(victim) }
+  }
+
+  private func removeUnlessHeld(_ key: ObjectKey) {
+    let errand = Errand()
+    let isFree = table.withLock { table in
+      guard let entry = table.entries[key], entry.holds == 0, table.busy[key] == nil else { return false }
+      table.busy[key] = errand
+      return true
+    }
+    if isFree {
+      drop(key)
+      table.withLock { $0.busy[key] = nil }
+    }
+    errand.finish(.done)
   }
 
   // MARK: Files
@@ -414,6 +444,9 @@ package final class BlockCache: Sendable {
     }
     let objects = Set(try FileSystem.names(in: directory + "/objects"))
     let indexes = Set(try FileSystem.names(in: directory + "/indexes"))
+    for name in objects.intersection(indexes) where Self.key(of: name) == nil {
+      for folder in ["objects", "indexes"] { try FileSystem.remove("\(directory)/\(folder)/\(name)") }
+    }
     for name in objects.subtracting(indexes) { try FileSystem.remove("\(directory)/objects/\(name)") }
     for name in indexes.subtracting(objects) { try FileSystem.remove("\(directory)/indexes/\(name)") }
     var found: [(key: ObjectKey, cost: Int64, used: Int64)] = []

@@ -102,7 +102,13 @@ final class CachedObject: Sendable {
       switch blocks.withLock({ Self.nextStep(in: wanted, &$0) }) {
       case .nothing: return
       case .wait(let errand): _ = try errand.wait()
-      case .verify(let run, let errand): try settle(run, errand) { () throws(StorageError) in try verified(run) }
+      case .verify(let run, let errand):
+        try settle(run, errand) { () throws(StorageError) in
+          do throws(StorageError) { return try verified(run) } catch {
+            count(-version.range(of: run).count)
+            throw error
+          }
+        }
       case .fetch(let run, let errand):
         try settle(run, errand) { () throws(StorageError) in
           try fetch(run, from: client)
@@ -153,17 +159,23 @@ final class CachedObject: Sendable {
       return found.dropFirst(place).prefix(BlockIndex.digestBytes)
         .elementsEqual(expected[place..<place + BlockIndex.digestBytes])
     }
-    for (block, isRight) in zip(run, results) where !isRight { count(-version.range(of: block..<block + 1).count) }
+    for (block, isRight) in zip(run, results) where !isRight { count(-length(of: block)) }
     return results
   }
+
+  private func length(of block: Int) -> Int { version.range(of: block..<block + 1).count }
 
   private func fetch(_ run: Range<Int>, from client: S3Client) throws(StorageError) {
     let range = version.range(of: run)
     let tag = version.entityTag.isEmpty ? nil : version.entityTag
-    let bytes = try StorageError.translating { () throws(S3Error) in
-      let bytes = try client.get(key.description, range, entityTag: tag)
+    let bytes: [UInt8]
+    do throws(S3Error) {
+      bytes = try client.get(key.description, range, entityTag: tag)
       guard bytes.count == range.count else { throw .malformedAnswer(what: "length") }
-      return bytes
+    } catch {
+      // Not the object that was begun.
+      if error == .changed || error == .noSuchKey { throw .changedMeanwhile }
+      throw StorageError(error)
     }
     // The digest comes last: until it is there, the block isn't.
     try BlockFile(path: path, flags: O_WRONLY).write(bytes, at: range.lowerBound)
@@ -191,7 +203,10 @@ final class CachedObject: Sendable {
       blocks.withLock { blocks in
         (blocks.isWhole, blocks.check) = (found, nil)
         if case .success(false) = outcome {
-          for block in blocks.states.indices where blocks.states[block] == .present { blocks.states[block] = .absent }
+          for block in blocks.states.indices where blocks.states[block] == .present {
+            blocks.states[block] = .absent
+            count(-length(of: block))
+          }
         }
       }
       switch outcome {
@@ -218,7 +233,6 @@ final class CachedObject: Sendable {
       }
       guard digest.hexDigest() == expected else {
         try index.clear()
-        count(Int(-blockBytes.load(ordering: .relaxed)))
         return false
       }
     }
