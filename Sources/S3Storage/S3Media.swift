@@ -43,7 +43,8 @@ package struct S3Media: Sendable {
   // MARK: Upkeep
 
   /// Removes the objects that rows name as unneeded, and what jobs left on this disk. Any node may do this at any time,
-  /// and several at once. If a part of it fails, does the others, throws, and leaves the rest for the next time. Blocks.
+  /// and several at once. If a part of it fails, does the others, throws, and leaves the rest for the next time.
+  /// Blocks.
   package func removeUnneeded() throws(StorageError) {
     var failure: StorageError?
     func attempt(_ part: () throws(StorageError) -> Void) {

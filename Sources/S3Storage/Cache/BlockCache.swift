@@ -6,8 +6,8 @@
 //   CACHE/incoming/              files that are about to become objects; emptied at startup
 //
 // The least recently used objects go first, once all together are larger than the limit or the disk has too little free
-// space for uploads and jobs. What is held stays. An index is touched when its object is used, at most once a minute, so
-// that a restart keeps the order.
+// space for uploads and jobs. What is held stays. An index is touched when its object is used, at most once a minute,
+// so that a restart keeps the order.
 
 import Dispatch
 import Glibc
