@@ -31,7 +31,7 @@ package final class S3Blobs: Blobs {
   let client: S3Client
   private let probe: StoreProbe
   let cache: BlockCache
-  private let catalog: Catalog
+  let catalog: Catalog
   private let partBytes: Int64
   private let identity: BucketIdentity?
 
@@ -219,7 +219,7 @@ package final class S3Blobs: Blobs {
   }
 
   /// Throws if this is another bucket than the catalog describes, so that nothing is given up as missing.
-  private func checkIdentity() throws(StorageError) { try identity?.check(by: client) }
+  func checkIdentity() throws(StorageError) { try identity?.check(by: client) }
 
   /// Looks for an object. Costs a request, unless the cache has it, and two more if there is none.
   package func look(at key: ObjectKey) -> FileLook {
@@ -257,95 +257,7 @@ package final class S3Blobs: Blobs {
     return cache.fileAtHand(key)
   }
 
-  // MARK: Removing
-
-  /// Removes a derived object; see `Blobs.delete`.
-  package func delete(_ key: ObjectKey) {
-    guard !key.name.hasPrefix("audio"), MediaStore.isFileName(key.name) else { return }
-    guard (try? catalog.announce([key])) != nil else { return }
-    try? remove(key)
-  }
-
-  /// Removes what an attempt may have put; see `Blobs.removeResults`. Ignores failures: the collection repeats it.
-  package func removeResults(of token: AttemptToken, in id: RecordingID) {
-    let garbage = Garbage.files(of: token, folder: id)
-    guard let keys = try? unnamedObjects(of: id, catalog) else { return }
-    for key in keys where garbage.includes(key.name) { try? remove(key) }
-  }
-
-  /// Removes the objects of a deleted recording that rows of `garbage` name.
-  package func remove(_ id: RecordingID) throws(StorageError) {
-    for key in try unnamedObjects(of: id, catalog) { try remove(key) }
-  }
-
-  /// Returns the announced objects that the recording's rows, if it has any, don't name; the description first: once it
-  /// is gone, it can't keep the others.
-  private func unnamedObjects(of id: RecordingID, _ catalog: Catalog) throws(StorageError) -> [ObjectKey] {
-    let named = try catalog.namedObjects(of: id)
-    let description = ObjectKey.description(of: id)
-    let keys = try catalog.announcedObjects(of: id).filter { !named.contains($0) }
-    return keys.filter { $0 == description } + keys.filter { $0 != description }
-  }
-
-  /// Removes what a job left of a recording that it failed to make, unless the bucket describes it as finished.
-  package func discard(_ id: RecordingID) throws(StorageError) {
-    if case .absent = try description(of: id) { try remove(id) }
-  }
-
-  /// Removes the objects that are due and that no row and no description names. If a recording's description can't be
-  /// read, because it is damaged or of a newer version, all that the recording has stays for another day.
-  ///
-  /// A recording that can't be settled doesn't keep others; then the first error is thrown at the end.
-  package func removeGarbage(of catalog: Catalog) throws(StorageError) {
-    let batch = 1000
-    var failure: StorageError?
-    while failure == nil {
-      let due = try catalog.takeGarbage(limit: batch)
-      for (folder, garbage) in Dictionary(grouping: due, by: \.folder) {
-        do throws(StorageError) { try collect(garbage, of: folder, catalog) } catch { failure = failure ?? error }
-        if case .storeUnreachable? = failure { break }
-      }
-      // Unreadable rows stay and come again, so a batch with some of them must be the last.
-      if due.count < batch { break }
-    }
-    while try catalog.forgetAttempts(limit: batch) == batch {}
-    if let failure { throw failure }
-    try abortMultiparts(of: catalog)
-  }
-
-  /// Discards the parts of multipart uploads that were begun a day ago and haven't ended.
-  private func abortMultiparts(of catalog: Catalog) throws(StorageError) {
-    let batch = 1000
-    while true {
-      let due = try catalog.takeMultiparts(limit: batch)
-      for unfinished in due {
-        try StorageError.translating { () throws(S3Error) in
-          try client.abort(S3Multipart(key: unfinished.key, id: unfinished.id))
-        }
-      }
-      try catalog.forget(due)
-      if due.count < batch { return }
-    }
-  }
-
-  private func collect(_ garbage: [Garbage], of id: RecordingID, _ catalog: Catalog) throws(StorageError) {
-    let isDeleted = try catalog.isDeleted(id)
-    let unneeded = try unnamedObjects(of: id, catalog).filter { key in garbage.contains { $0.includes(key.name) } }
-    var kept: Set<ObjectKey> = []
-    if !unneeded.isEmpty, !isDeleted {
-      switch try description(of: id) {
-      case .absent: break
-      case .recording(let recording): kept = Set(recording.objects)
-      case .unreadable:
-        try catalog.postpone(garbage)
-        throw .objectStore(
-          detail: "\(ObjectKey.description(of: id)) can't be read, so nothing of that recording is removed")
-      }
-    }
-    for key in unneeded where !kept.contains(key) { try remove(key) }
-    try catalog.forget(garbage)
-    if isDeleted, try catalog.announcedObjects(of: id).isEmpty { try catalog.forgetDeletion(of: id) }
-  }
+  // MARK: The state of the store
 
   /// Throws if the last request has failed and the store still doesn't work, or if the bucket was full and still is.
   /// Costs nothing otherwise. Blocks for at most a second.
@@ -364,52 +276,4 @@ package final class S3Blobs: Blobs {
   package func makingRoom<Result>(
     _ deletion: () throws(StorageError) -> Result
   ) throws(StorageError) -> Result { try deletion() }
-
-  /// Removes an object that a row names as unneeded.
-  private func remove(_ key: ObjectKey) throws(StorageError) {
-    try StorageError.translating { () throws(S3Error) in try client.delete(key.description) }
-    cache.remove(key)
-  }
-}
-
-extension S3Blobs: DescriptionStore {
-  /// Puts the description of a recording with audio, in place of an earlier one.
-  package func describe(_ recording: Recording) throws(StorageError) {
-    guard recording.audioKey != nil else { return }
-    let key = ObjectKey.description(of: recording.id)
-    try StorageError.translating { () throws(S3Error) in try client.put(recording.describedJSON, as: key.description) }
-  }
-
-  /// Does nothing: there are no marks.
-  package func removeMark(of id: RecordingID) {}
-
-  /// Does nothing: the catalog isn't in the bucket.
-  package func checkClaim() {}
-
-  /// True: a bucket is for several machines.
-  package var hasOtherWriters: Bool { true }
-
-  /// What the bucket says about a recording.
-  private enum Description {
-    case absent
-    case recording(Recording)
-    /// It isn't one that this version writes.
-    case unreadable
-  }
-
-  private func description(of id: RecordingID) throws(StorageError) -> Description {
-    let key = ObjectKey.description(of: id)
-    let bytes = try StorageError.translating { () throws(S3Error) -> [UInt8]? in
-      do throws(S3Error) { return try client.get(key.description, 0..<Recording.descriptionLimit) } catch {
-        if error == .noSuchKey { return nil }
-        throw error
-      }
-    }
-    guard let bytes else {
-      try checkIdentity()
-      return .absent
-    }
-    guard let recording = Recording(describedBy: bytes), recording.id == id else { return .unreadable }
-    return .recording(recording)
-  }
 }

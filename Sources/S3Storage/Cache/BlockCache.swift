@@ -1,10 +1,3 @@
-// Objects on a local disk, in a folder of one process:
-//
-//   CACHE/lock                   held (flock) by the process
-//   CACHE/objects/<id>.<name>    the bytes of recordings/<id>/<name>: a sparse file as long as the object
-//   CACHE/indexes/<id>.<name>    which blocks of it are there; see BlockIndex
-//   CACHE/incoming/              files that are about to become objects; emptied at startup
-//
 // The least recently used objects go first, once all together are larger than the limit or the disk has too little free
 // space for uploads and jobs. What is held stays. An index is touched when its object is used, at most once a minute,
 // so that a restart keeps the order.
@@ -51,7 +44,7 @@ package final class BlockCache: Sendable {
   /// Free space that the cache leaves on its disk, in bytes; held objects may exceed it.
   private let spareBytes: Int64
   private let freeBytes: @Sendable () -> Int64
-  private let directory: String
+  private let folder: CacheFolder
   private let client: S3Client
   private let lock: BlockFile
   private let table = Mutex(Table())
@@ -69,10 +62,10 @@ package final class BlockCache: Sendable {
     now: @escaping @Sendable () -> Timestamp = { .now }, freeBytes: (@Sendable () -> Int64)? = nil,
     expecting: @escaping @Sendable (ObjectKey) throws(StorageError) -> StoredFile? = { _ throws(StorageError) in nil }
   ) throws(StorageError) {
-    (self.directory, self.limitBytes, self.client, self.now) = (directory, limitBytes, client, now)
+    (self.limitBytes, self.client, self.now) = (limitBytes, client, now)
     (self.spareBytes, self.expecting) = (spareBytes, expecting)
     self.freeBytes = freeBytes ?? { (try? FileSystem.freeBytes(at: directory)) ?? .max }
-    for folder in ["objects", "indexes", "incoming"] { try FileSystem.makeFolders("\(directory)/\(folder)") }
+    folder = try CacheFolder(directory)
     lock = try BlockFile(path: directory + "/lock", flags: O_RDWR | O_CREAT)
     let deadline = ContinuousClock.now + patience
     while !lock.lock() {
@@ -95,7 +88,7 @@ package final class BlockCache: Sendable {
   package func makeRoom() { evict() }
 
   /// Returns the path of a new file on the cache's disk.
-  func incomingPath() -> String { "\(directory)/incoming/\(AttemptToken.newNonce())" }
+  func incomingPath() -> String { folder.incomingPath() }
 
   /// Waits until what was released is evicted if it had to be. For tests.
   func settle() { evictions.sync {} }
@@ -175,7 +168,7 @@ package final class BlockCache: Sendable {
   }
 
   /// The path of an object's file, whether or not it exists.
-  package func path(of key: ObjectKey) -> String { "\(directory)/objects/\(Self.name(of: key))" }
+  package func path(of key: ObjectKey) -> String { folder.path(of: key) }
 
   // MARK: Changing
 
@@ -196,14 +189,14 @@ package final class BlockCache: Sendable {
     drop(key)
     do throws(StorageError) {
       try FileSystem.rename(source, to: path(of: key))
-      let index = try BlockIndex(creating: indexPath(of: key), version)
+      let index = try BlockIndex(creating: folder.indexPath(of: key), version)
       try index.write(digests, from: 0)
       try index.seal()
     } catch {
-      for path in [source, path(of: key), indexPath(of: key)] { try? FileSystem.remove(path) }
+      for path in [source, path(of: key), folder.indexPath(of: key)] { try? FileSystem.remove(path) }
       return
     }
-    let object = CachedObject(whole: key, path: path(of: key), indexPath: indexPath(of: key), version)
+    let object = CachedObject(whole: key, path: path(of: key), indexPath: folder.indexPath(of: key), version)
     table.withLock { table in
       table.uses += 1
       table.entries[key] = Entry(cost: object.cost, lastUse: table.uses, touchedAt: now(), object: object)
@@ -300,11 +293,11 @@ package final class BlockCache: Sendable {
   }
 
   private func left(_ key: ObjectKey) throws(StorageError) -> CachedObject? {
-    if let index = try BlockIndex(opening: indexPath(of: key)) {
+    if let index = try BlockIndex(opening: folder.indexPath(of: key)) {
       let length = try? FileSystem.length(of: path(of: key))
       if length == index.version.bytes { return try CachedObject(key, path: path(of: key), index: index) }
     }
-    for path in [path(of: key), indexPath(of: key)] { try FileSystem.remove(path) }
+    for path in [path(of: key), folder.indexPath(of: key)] { try FileSystem.remove(path) }
     return nil
   }
 
@@ -320,7 +313,7 @@ package final class BlockCache: Sendable {
     let version = CachedVersion(
       bytes: info.bytes, entityTag: info.entityTag, sha256: expected?.sha256 ?? info.sha256)
     try BlockFile(path: path(of: key), flags: O_RDWR | O_CREAT | O_TRUNC).resize(to: version.bytes)
-    return try CachedObject(key, path: path(of: key), index: BlockIndex(creating: indexPath(of: key), version))
+    return try CachedObject(key, path: path(of: key), index: BlockIndex(creating: folder.indexPath(of: key), version))
   }
 
   private static func use(_ key: ObjectKey, _ table: inout Table) {
@@ -359,7 +352,7 @@ package final class BlockCache: Sendable {
       table.entries[key]?.touchedAt = now
       return true
     }
-    if isDue { _ = unsafe utimensat(AT_FDCWD, indexPath(of: key), nil, 0) }
+    if isDue { _ = unsafe utimensat(AT_FDCWD, folder.indexPath(of: key), nil, 0) }
   }
 
   // MARK: Removing
@@ -382,7 +375,7 @@ package final class BlockCache: Sendable {
   private func drop(_ key: ObjectKey) {
     table.withLock { $0.cost -= $0.entries.removeValue(forKey: key)?.cost ?? 0 }
     // Without its index, the file is no object, whatever a crash leaves.
-    for path in [indexPath(of: key), path(of: key)] { try? FileSystem.remove(path) }
+    for path in [folder.indexPath(of: key), path(of: key)] { try? FileSystem.remove(path) }
   }
 
   /// Throws `.diskFull` if the disk can't take that much more, even without what can be evicted.
@@ -424,43 +417,11 @@ package final class BlockCache: Sendable {
     errand.finish(.done)
   }
 
-  // MARK: Files
-
-  private static func name(of key: ObjectKey) -> String { "\(key.recording).\(key.name)" }
-
-  private func indexPath(of key: ObjectKey) -> String { "\(directory)/indexes/\(Self.name(of: key))" }
-
-  private static func key(of name: String) -> ObjectKey? {
-    guard let id = RecordingID(String(name.prefix(36))), name.dropFirst(36).first == ".",
-      MediaStore.isFileName(String(name.dropFirst(37)))
-    else { return nil }
-    return ObjectKey(id, String(name.dropFirst(37)))
-  }
-
   /// Lists what earlier processes left, and removes what is no object.
   private func scan() throws(StorageError) {
-    for name in try FileSystem.names(in: directory + "/incoming") {
-      try FileSystem.remove("\(directory)/incoming/\(name)")
-    }
-    let objects = Set(try FileSystem.names(in: directory + "/objects"))
-    let indexes = Set(try FileSystem.names(in: directory + "/indexes"))
-    for name in objects.intersection(indexes) where Self.key(of: name) == nil {
-      for folder in ["objects", "indexes"] { try FileSystem.remove("\(directory)/\(folder)/\(name)") }
-    }
-    for name in objects.subtracting(indexes) { try FileSystem.remove("\(directory)/objects/\(name)") }
-    for name in indexes.subtracting(objects) { try FileSystem.remove("\(directory)/indexes/\(name)") }
-    var found: [(key: ObjectKey, cost: Int64, used: Int64)] = []
-    for name in objects.intersection(indexes) {
-      var (object, index) = (stat(), stat())
-      guard let key = Self.key(of: name), unsafe stat("\(directory)/objects/\(name)", &object) == 0,
-        unsafe stat("\(directory)/indexes/\(name)", &index) == 0
-      else { continue }
-      let used = Int64(index.st_mtim.tv_sec) * 1_000_000_000 + Int64(index.st_mtim.tv_nsec)
-      found.append((key, Int64(object.st_blocks + index.st_blocks) * 512, used))
-    }
-    let sorted = found.sorted { $0.used < $1.used }
+    let found = try folder.list()
     table.withLock { table in
-      for (key, cost, _) in sorted {
+      for (key, cost) in found {
         table.uses += 1
         table.entries[key] = Entry(cost: cost, lastUse: table.uses)
         table.cost += cost
