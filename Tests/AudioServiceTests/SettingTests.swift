@@ -22,7 +22,8 @@ import Testing
     "webhook-secret-file": ("/proc/version", ""), "catalog": ("postgres://one/x", "postgres://two/x"),
     "media": ("file:///one", "file:///two"), "node": ("one", "two"), "role": ("api", "work"),
     "s3-endpoint": ("http://one", "https://two:7480"), "s3-region": ("one", "two"), "s3-style": ("path", "virtual"),
-    "s3-encryption": ("AES256", "aws:kms"), "s3-credentials": ("one", "two"), "scratch": ("one", "two"),
+    "s3-encryption": ("AES256", "aws:kms"), "s3-credentials": ("one", "two"), "s3-ca": ("/dev/null", "/dev/zero"),
+    "scratch": ("one", "two"),
   ]
   /// Settings that others need.
   private static let companions = ["catalog": "postgres://h/x", "media": "file:///m"]
@@ -173,6 +174,7 @@ import Testing
       ),
       ("webhook-secret", "short", "--webhook-secret must have at least 16 characters."),
       ("webhook-ca", "/none", "--webhook-ca: “/none” can't be read."),
+      ("s3-ca", "/none", "--s3-ca: “/none” can't be read."),
       ("base-path", "/v1/a", "--base-path is a path such as /audio"),
     ])
   func refusals(name: String, text: String, message: String) throws {

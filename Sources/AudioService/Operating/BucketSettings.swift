@@ -1,3 +1,4 @@
+import Glibc
 import S3Storage
 
 /// How a node reaches the bucket that `--media s3://…` names, and what it keeps on its own disk.
@@ -8,6 +9,8 @@ package struct BucketSettings: Sendable {
   package var options: [String: String] = [:]
   /// The file with the key; nil for the environment or the file that AWS's tools use.
   package var credentialsPath: String?
+  /// A PEM file with the authorities that may sign the store's certificate; nil for the system's.
+  package var authorities: String?
   /// Where the key comes from; nil without a bucket.
   package var credentials: CredentialSource?
   /// The maximum size of the cache.
@@ -45,12 +48,12 @@ package struct BucketSettings: Sendable {
   /// environment variable.
   mutating func complete(_ variable: (String) -> String?) throws(SettingError) {
     guard try bucket() != nil else {
-      guard options.isEmpty, credentialsPath == nil, cacheBytes == Self.defaultCacheBytes,
+      guard options.isEmpty, credentialsPath == nil, authorities == nil, cacheBytes == Self.defaultCacheBytes,
         scratchDirectory == nil
       else {
         throw SettingError(
-          "--s3-endpoint, --s3-region, --s3-style, --s3-encryption, --s3-credentials, --max-cache-bytes and --scratch are "
-            + "for media in a bucket and need --media s3://BUCKET.")
+          "--s3-endpoint, --s3-region, --s3-style, --s3-encryption, --s3-credentials, --s3-ca, --max-cache-bytes and "
+            + "--scratch are for media in a bucket and need --media s3://BUCKET.")
       }
       return
     }
@@ -91,6 +94,14 @@ extension Setting {
       default: "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials"
     ) { (path: String, configuration) throws(SettingError) in
       configuration.cluster.bucket.credentialsPath = path.isEmpty ? nil : path
+    },
+    Setting(
+      "s3-ca", "FILE", "Certificates (PEM) of the authorities that may sign the certificate of a store over https.",
+      default: "the system's"
+    ) { (path: String, configuration) throws(SettingError) in
+      guard !path.isEmpty else { return }
+      guard unsafe access(path, R_OK) == 0 else { throw SettingError("--s3-ca: “\(path)” can't be read.") }
+      configuration.cluster.bucket.authorities = path
     },
     .number(
       "max-cache-bytes", "Disk space for recordings of a bucket; the least recently used go first.", .bytes,
