@@ -221,6 +221,9 @@ static void close_others(const struct stillwave_program *program) {
 int stillwave_become_program(const struct stillwave_program *program) {
   // Must come before Landlock: without the system call, the C library reads the open descriptors from /proc.
   close_others(program);
+  struct stillwave_program opening = *program;
+  if (program->output_stays_open) opening.output = -1;
+  program = &opening;
   char **environment = stillwave_program_environment();
   if (environment == NULL) return errno;
   // Features that the kernel lacks are skipped; the service reports them once.

@@ -30,10 +30,10 @@ package struct Fencing: Sendable, Equatable {
   init(processorSeconds: Int) { (launcher, self.processorSeconds) = ([], processorSeconds) }
 
   /// Returns the complete command line that starts `words`, a path and its arguments.
-  func starting(_ words: [String], reads: Bool, writes: Bool) -> [String] {
+  func starting(_ words: [String], reads: Bool, writes: Bool, appends: Bool = false) -> [String] {
     guard !launcher.isEmpty else { return words }
-    return launcher + ["--parent", "\(getpid())"] + (reads ? ["--reads"] : []) + (writes ? ["--writes"] : []) + ["--"]
-      + words
+    return launcher + ["--parent", "\(getpid())"] + (reads ? ["--reads"] : []) + (writes ? ["--writes"] : [])
+      + (appends ? ["--appends"] : []) + ["--"] + words
   }
 }
 
@@ -47,26 +47,39 @@ final class FencedRun {
   /// The names of the input and output file in the program. The program reopens them, because only then can it seek.
   static let inputName = "file:/proc/self/fd/\(Fencing.inputDescriptor)"
   static let outputName = "file:/proc/self/fd/\(Fencing.outputDescriptor)"
+  /// The same as an open descriptor, which the program writes from its first byte to its last.
+  static let sequentialOutputName = "pipe:\(Fencing.outputDescriptor)"
 
   private let identifier: pid_t
   private var output: Int32
   /// The write end of the program's standard input, or -1 if it has none.
   private var input: Int32 = -1
   private var status: Int32?
+  /// Whether `stop` killed it.
+  private var wasStopped = false
+  /// The last kilobytes that `closesOutput` has read.
+  private var answered: [UInt8] = []
   private let files: [OpenFile]
   private let processorSeconds: Int?
 
   /// Starts `words` with stderr on /dev/null. The program reads the file `source` and writes the file `output`, which
-  /// is created or truncated. With `takesInput`, it also reads what is passed to `write`.
+  /// is created or truncated. With an `offset`, the program writes from there on to the open descriptor, without the
+  /// right to open a file for writing. With `takesInput`, it also reads what is passed to `write`.
   ///
   /// Throws `.system` if a file can't be opened or the program can't be started.
   init(
-    _ words: [String], reading source: String? = nil, writing output: String? = nil, in fencing: Fencing,
-    takesInput: Bool = false
+    _ words: [String], reading source: String? = nil, writing output: String? = nil, startingAt offset: Int? = nil,
+    in fencing: Fencing, takesInput: Bool = false
   ) throws(MediaError) {
     var files: [OpenFile] = []
     if let source { files.append(try OpenFile(source, O_RDONLY, as: Fencing.inputDescriptor)) }
-    if let output { files.append(try OpenFile(output, O_RDWR | O_CREAT | O_TRUNC, as: Fencing.outputDescriptor)) }
+    if let output {
+      let file = try OpenFile(output, O_RDWR | O_CREAT | O_TRUNC, as: Fencing.outputDescriptor)
+      guard lseek(file.descriptor, off_t(offset ?? 0), SEEK_SET) >= 0 else {
+        throw .system(operation: "seek", errno: errno)
+      }
+      files.append(file)
+    }
     self.files = files
     var pipe: [Int32] = [-1, -1]
     guard unsafe pipe2(&pipe, O_CLOEXEC) == 0 else { throw .system(operation: "pipe", errno: errno) }
@@ -100,7 +113,8 @@ final class FencedRun {
     defer { unsafe _ = posix_spawnattr_destroy(&attributes) }
     unsafe stillwave_start_afresh(&attributes, 0)
 
-    let line = fencing.starting(words, reads: source != nil, writes: output != nil)
+    let line = fencing.starting(
+      words, reads: source != nil, writes: output != nil && offset == nil, appends: output != nil && offset != nil)
     let texts = unsafe line.map { unsafe strdup($0) }
     defer { unsafe texts.forEach { unsafe free($0) } }
     var identifier: pid_t = 0
@@ -194,6 +208,46 @@ final class FencedRun {
   /// Why the program failed; nil while it runs and if it didn't fail.
   var failure: ProgramFailure? { status.flatMap(ProgramFailure.init(waitStatus:)) }
 
+  /// The descriptor of the output file, which shares its position with the program. Valid as long as this object.
+  var outputFile: Int32 { files.last { $0.number == Fencing.outputDescriptor }?.descriptor ?? -1 }
+
+  /// Waits until the program closes its standard output, which it does at its end at the latest. Returns false if that
+  /// takes longer, or if the program writes something there.
+  func closesOutput(within milliseconds: Int32) -> Bool {
+    var watched = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
+    guard unsafe poll(&watched, 1, milliseconds) > 0 else { return false }
+    var piece = [UInt8](repeating: 0, count: 4096)
+    let got = unsafe piece.withUnsafeMutableBytes { unsafe read(into: $0) }
+    guard got > 0 else { return true }
+    answered = (answered + piece.prefix(got)).suffix(8192)
+    return false
+  }
+
+  /// The arguments with which ffmpeg reports its progress to `closesOutput`.
+  static let progressWords = ["-progress", "pipe:1"]
+
+  /// The number of bytes that ffmpeg has written or tried to write, according to its last report; nil if there is none.
+  var reportedBytes: Int? {
+    let lines = String(decoding: answered, as: UTF8.self).split(separator: "\n")
+    return lines.last { $0.hasPrefix("total_size=") }.flatMap { Int($0.dropFirst("total_size=".count)) }
+  }
+
+  /// Kills the program unless it has closed its standard output, and waits. Returns the same as `end`.
+  @discardableResult
+  func stop() -> Int32 {
+    if status == nil, !hasClosedOutput() {
+      _ = kill(identifier, SIGKILL)
+      wasStopped = true
+    }
+    return end()
+  }
+
+  /// Whether the program has closed its standard output, perhaps after a last report.
+  private func hasClosedOutput() -> Bool { (0..<4).contains { _ in closesOutput(within: 0) } }
+
+  /// Whether the program ended by itself and with success. False while it runs.
+  var hasSucceeded: Bool { status == 0 }
+
   /// Closes the pipe, which ends a program that is still writing, and waits. A program that doesn't end within a second
   /// is killed. Returns the signal that ended it, or 0.
   ///
@@ -214,7 +268,7 @@ final class FencedRun {
     if found & 0x7F == SIGKILL {
       if let processorSeconds, Self.seconds(usage) >= Double(processorSeconds) {
         found = SIGXCPU
-      } else if !isOver {
+      } else if !isOver || wasStopped {
         found = SIGPIPE
       }
     }

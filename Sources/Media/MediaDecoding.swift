@@ -39,6 +39,8 @@ package final class MediaDecoding {
   package let facts: MediaFacts
   /// The path of the file.
   package let path: String
+  /// The file that has the samples already; nil if they are only read.
+  package let copy: DecodedCopy?
   private let run: FencedRun
   private var samples: [Float]
   /// Number of frames returned so far.
@@ -47,15 +49,35 @@ package final class MediaDecoding {
   /// Samples per read.
   private static let samplesPerRead = 65_536
 
-  /// Starts decoding. Call it before this process fences itself in. Throws `.system` if ffmpeg can't be started.
-  package init(path: String, facts: MediaFacts, with ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
+  /// A file for ffmpeg to write.
+  package struct Target {
+    /// The path of the file, which is created or replaced.
+    package var path: String
+    /// Number of bytes before the first sample, for `DecodedCopy.complete`.
+    package var headBytes: Int
+
+    /// Creates a value from its parts.
+    package init(path: String, headBytes: Int) { (self.path, self.headBytes) = (path, headBytes) }
+  }
+
+  /// Starts decoding. Call it before this process fences itself in. Throws `.system` if ffmpeg can't be started or the
+  /// file not be created.
+  /// - Parameter target: the file that becomes `copy`; nil for none. Not for AMR.
+  package init(
+    path: String, facts: MediaFacts, into target: Target? = nil, with ffmpeg: FFmpeg, in fencing: Fencing
+  ) throws(MediaError) {
+    precondition(target == nil || facts.demuxer != .amr, "ffmpeg doesn't write the silence at the end")
     self.facts = facts
     self.path = path
     samples = [Float](repeating: 0, count: max(Self.samplesPerRead / facts.channels, 1) * facts.channels)
+    let output = target == nil ? ["pipe:1"] : FencedRun.progressWords + [FencedRun.sequentialOutputName]
     run = try FencedRun(
-      [ffmpeg.path] + FFmpeg.quietly + facts.clockWords + ffmpeg.inputWords(facts)
-        + Self.outputWords(facts) + ["pipe:1"], reading: path, in: fencing)
+      [ffmpeg.path] + FFmpeg.quietly + facts.clockWords + ffmpeg.inputWords(facts) + Self.outputWords(facts) + output,
+      reading: path, writing: target?.path, startingAt: target?.headBytes, in: fencing)
+    copy = target.map { [run] in DecodedCopy(of: run, from: $0.headBytes) }
   }
+
+  deinit { if copy != nil { run.stop() } }
 
   /// Without a clock, all output is sound. With a clock, sound before frame 0 is dropped, and silence precedes sound
   /// that begins later, exact to the frame. After that, silence is inserted only where the clock jumps by more than the
@@ -84,7 +106,8 @@ package final class MediaDecoding {
   package func read<E: Error>(_ body: (Span<Float>) throws(E) -> Void) throws(E) -> Int {
     let left = facts.endsAsPromised ? facts.promisedFrames.map { $0 - position } ?? .max : .max
     guard left > 0 else { return 0 }
-    var frames = Int(min(Int64(run.read(into: &samples) / facts.channels), left))
+    let got = if let copy { copy.read(into: &self.samples) } else { run.read(into: &self.samples) }
+    var frames = Int(min(Int64(got / facts.channels), left))
     if frames == 0, facts.demuxer == .amr, position > 0, left < .max { frames = takeSilence(upTo: left) }
     guard frames > 0 else { return 0 }
     position += Int64(frames)
@@ -103,7 +126,8 @@ package final class MediaDecoding {
   /// Ends ffmpeg. Throws `.programFailed` if it failed before the sound ended, `.tooLong` if it used up its processor
   /// time, and `.undecodable` if nothing was decoded.
   package func finish() throws(MediaError) {
-    if run.end() == SIGXCPU { throw .tooLong }
+    let signal = try copy.map { (file) throws(MediaError) in try file.end() } ?? run.end()
+    if signal == SIGXCPU { throw .tooLong }
     if let failure = run.failure { throw .programFailed(failure) }
     guard position > 0 else { throw .undecodable(facts.container, codec: facts.codec) }
   }

@@ -8,6 +8,9 @@ import Waveform
 // has integers of at most 24 bits (in FLAC, the zero bits of 16-bit audio take no space), otherwise WAV with 32-bit
 // floats, because lossy decoders return those, beyond full scale too. All other work reads the working copy and needn't
 // know other containers. Files that libsndfile can decode but not seek in get a working copy too.
+//
+// ffmpeg writes the floats of a WAV file itself, after a head of fixed length that is filled in at the end, because its
+// sizes, and whether it is RF64, depend on the number of frames.
 
 extension MediaFacts {
   /// The format of such a file's working copy; a long WAV becomes RF64.
@@ -18,6 +21,15 @@ extension MediaFacts {
     return AudioFormat(
       container: fitsFLAC ? .flac : .wav, codec: fitsFLAC ? integers : .pcmF32, sampleRate: sampleRate,
       channels: channels)
+  }
+
+  /// Returns the head of a working copy whose samples ffmpeg writes; nil if they are written here: FLAC, and AMR, whose
+  /// silence at the end ffmpeg doesn't know. Throws `.unwritable` if a WAV file can't hold such frames.
+  func directHead(frames: Int64) throws(ProcessingError) -> [UInt8]? {
+    guard workingFormat.codec == .pcmF32, let demuxer, demuxer != .amr else { return nil }
+    return try audio { () throws(AudioIOError) in
+      try WaveHeader(.pcmF32, sampleRate: sampleRate, channels: channels, frames: frames, isFixed: true).bytes
+    }
   }
 
   /// Estimates the number of frames, because a picture needs a width before the end is known.
@@ -49,17 +61,23 @@ struct ImportRecording {
     }
     let frameLimit = Int64(min(limits.durationSeconds * Double(format.sampleRate), 0x1p62))
     let estimate = facts.estimatedFrames(inFileAt: decoding.path)
-    // If the length is unknown, write a header that fits any.
-    let expected = facts.promisesLength ? facts.promisedFrames ?? .max : .max
-    let copy = try audio { () throws(AudioIOError) in
-      try AudioWriter(creating: working, format: format, expectedFrames: expected)
-    }
-    var files = try SoundWriter(copy, pyramid: pyramid, of: format, findsNoiseRegions: findsNoiseRegions)
-    var (finite, notFinite): ([Float], Int64) = ([], 0)
+    var files = try SoundWriter(
+      decoding.copy == nil ? try writer() : nil, pyramid: pyramid, of: format, findsNoiseRegions: findsNoiseRegions)
+    var (finite, notFinite, quantised): ([Float], Int64, [Int16]) = ([], 0, [])
     func append(_ samples: Span<Float>) throws(ProcessingError) {
-      guard !isFinite(samples) else { return try files.append(samples) }
-      notFinite += replaceNonFinite(samples, into: &finite)
-      try files.append(finite.span)
+      if let copy = decoding.copy {
+        if quantise16(samples, into: &quantised) > 0 {
+          notFinite += replaceNonFinite(samples, into: &finite)
+          let index = Int(decoding.position) * format.channels - samples.count
+          try media { () throws(MediaError) in try copy.replace(finite.span, at: index) }
+        }
+        try files.append(quantised.span)
+      } else if isFinite(samples) {
+        try files.append(samples)
+      } else {
+        notFinite += replaceNonFinite(samples, into: &finite)
+        try files.append(finite.span)
+      }
     }
     while try decoding.read({ (samples) throws(ProcessingError) in try append(samples) }) > 0 {
       let position = decoding.position
@@ -74,13 +92,28 @@ struct ImportRecording {
           totalFrames: nil, estimatedFrames: max(estimate, position)))
     }
     try decoding.end()
-    try files.finish()
     let frames = decoding.position
+    if let copy = decoding.copy, let head = try facts.directHead(frames: frames) {
+      try media { () throws(MediaError) in try copy.complete(head, count: Int(frames) * format.channels) }
+    }
+    try files.finish()
     if pyramid != nil {
       progress(WorkerProgress(fraction: 1, readyFrames: frames, totalFrames: frames, estimatedFrames: nil))
     }
     return Analysis(
       frames: frames, warnings: decoding.warnings(notFinite: notFinite), noiseRegions: files.noiseRegions)
+  }
+}
+
+extension ImportRecording {
+  /// Creates the working copy.
+  private func writer() throws(ProcessingError) -> AudioWriter {
+    let facts = decoding.facts
+    // If the length is unknown, write a header that fits any.
+    let expected = facts.promisesLength ? facts.promisedFrames ?? .max : .max
+    return try audio { () throws(AudioIOError) in
+      try AudioWriter(creating: working, format: facts.workingFormat, expectedFrames: expected)
+    }
   }
 }
 

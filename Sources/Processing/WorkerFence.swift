@@ -56,14 +56,19 @@ package struct WorkerFence: Codable, Sendable, Equatable {
   package struct Program: Sendable {
     /// The descriptors of the file it reads and of the file it writes.
     package var input, output: Int32?
+    /// Whether it writes only to the open descriptor of the latter, and has no right to open it.
+    package var outputStaysOpen = false
     /// Whether root switches to another user first.
     package var dropsRoot: Bool
     /// The process that must be the parent; nil for any.
     package var parent: Int32?
 
     /// Creates a value from its parts.
-    package init(input: Int32?, output: Int32?, dropsRoot: Bool, parent: Int32? = nil) {
+    package init(
+      input: Int32?, output: Int32?, outputStaysOpen: Bool = false, dropsRoot: Bool, parent: Int32? = nil
+    ) {
       (self.input, self.output, self.dropsRoot, self.parent) = (input, output, dropsRoot, parent)
+      self.outputStaysOpen = outputStaysOpen
     }
   }
 
@@ -78,7 +83,7 @@ package struct WorkerFence: Codable, Sendable, Equatable {
     return unsafe texts.withUnsafeBufferPointer { texts in
       var program = unsafe stillwave_program(
         path: path, words: texts.baseAddress, input: program.input ?? -1, output: program.output ?? -1,
-        drops_root: program.dropsRoot, parent: program.parent ?? 0)
+        output_stays_open: program.outputStaysOpen, drops_root: program.dropsRoot, parent: program.parent ?? 0)
       return unsafe stillwave_become_program(&program)
     }
   }

@@ -111,7 +111,7 @@ extension WorkerRequest {
     let (original, facts, path) = (replacement.original, replacement.facts, replacement.output)
     if facts.demuxer == nil { return (try SoundEncoding(path: path, facts: facts, of: original), nil) }
     return try media { () throws(MediaError) in
-      let (ffmpeg, fencing) = (try encoder(), encoderFencing)
+      let (ffmpeg, fencing) = (try encoder(), writingFencing)
       let cut = window.map { MediaCut(start: $0.start, seconds: $0.end - $0.start, of: facts) }
       let tracks =
         if let cut, facts.video != nil, try !cut.hasPictures(of: original, facts, with: ffmpeg, in: fencing) {
@@ -149,7 +149,7 @@ extension WorkerRequest {
       encoding = try media { () throws(MediaError) in
         try MediaEncoding(
           path: work.output, codec: codec, sampleRate: shape.sampleRate, channels: shape.channels, with: encoder(),
-          in: encoderFencing)
+          in: writingFencing)
       }
     }
     let encoded = encoding
@@ -224,10 +224,14 @@ extension WorkerRequest {
 
   /// Begins to decode the source. A file that libsndfile can't seek in is decoded from its start.
   private func decode(_ copy: WorkingCopy?) throws(ProcessingError) -> (any WorkingSource)? {
-    guard let facts = copy?.facts else { return nil }
+    guard let copy else { return nil }
+    let facts = copy.facts
     guard let demuxer = facts.demuxer else { return SoundDecoding(path: source, facts: facts, limits: limits) }
+    let head = try facts.directHead(frames: 0)
     return try media { () throws(MediaError) in
-      try MediaDecoding(path: source, facts: facts, with: reader(demuxer), in: fencing)
+      try MediaDecoding(
+        path: source, facts: facts, into: head.map { .init(path: copy.path, headBytes: $0.count) },
+        with: reader(demuxer), in: head == nil ? fencing : writingFencing)
     }
   }
 
@@ -249,7 +253,7 @@ extension WorkerRequest {
   }
 
   /// The same for a program that writes the worker's file.
-  private var encoderFencing: Fencing { Fencing(limits: programLimits.text, dropsRoot: fence != nil) }
+  private var writingFencing: Fencing { Fencing(limits: programLimits.text, dropsRoot: fence != nil) }
 
   private var programLimits: WorkerFence {
     fence ?? WorkerFence(memoryBytes: 4 << 30, processorSeconds: 1_000_000_000, outputBytes: 1 << 62)

@@ -15,6 +15,9 @@ protocol WorkingSource: AnyObject {
   /// calling `body`.
   func read<E: Error>(_ body: (Span<Float>) throws(E) -> Void) throws(E) -> Int
 
+  /// The working copy, if it has the samples already when they are read; its head is still missing then.
+  var copy: DecodedCopy? { get }
+
   /// Throws if the audio ended for a reason other than the end of the file, or if there was none.
   func end() throws(ProcessingError)
 
@@ -37,6 +40,7 @@ extension MediaDecoding: WorkingSource {
 final class SoundDecoding: WorkingSource {
   let facts: MediaFacts
   let path: String
+  let copy: DecodedCopy? = nil
   private let limits: AudioLimits
   private var reader: AudioReader?
   private var failure: AudioIOError?

@@ -16,6 +16,9 @@ struct RunFencedCommand: ParsableCommand {
   @Flag(help: "Descriptor 4 is a file that the program writes.")
   var writes = false
 
+  @Flag(help: "Descriptor 4 is a file that the program writes, but doesn't open.")
+  var appends = false
+
   @Flag(help: "If root, become a user who owns nothing first.")
   var dropRoot = false
 
@@ -27,8 +30,8 @@ struct RunFencedCommand: ParsableCommand {
 
   func run() throws {
     let program = WorkerFence.Program(
-      input: reads ? Fencing.inputDescriptor : nil, output: writes ? Fencing.outputDescriptor : nil,
-      dropsRoot: dropRoot, parent: parent)
+      input: reads ? Fencing.inputDescriptor : nil, output: writes || appends ? Fencing.outputDescriptor : nil,
+      outputStaysOpen: appends, dropsRoot: dropRoot, parent: parent)
     let failure = fence.become(words, program)
     throw ValidationError("\(words.first ?? "the program") could not be started (errno \(failure)).")
   }

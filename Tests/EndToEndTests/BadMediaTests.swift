@@ -129,4 +129,23 @@ import Testing
     #expect(job["state"].string == "failed" && job["error"]["code"].string == "unsupported_format")
     try server.stop()
   }
+
+  @Test("samples in a video that aren't finite become silence, in its working copy too")
+  func notFinite() throws {
+    let server = try TestServer()
+    let (raw, film) = (server.folder.file("raw"), server.folder.file("a.mkv"))
+    var samples = (0..<30_000).map { Float($0 % 100) / 50 }
+    for index in [0, 1500, 29_999] { samples[index] = .nan }
+    samples[20_000] = -.infinity
+    try write(
+      samples.flatMap { sample in (0..<4).map { UInt8(truncatingIfNeeded: sample.bitPattern >> (8 * $0)) } }, to: raw)
+    try Tool.ffmpeg.run(["-v", "error", "-f", "f32le", "-ar", "8000", "-ac", "1", "-i", raw, "-c:a", "pcm_f32le", film])
+    let recording = try server.client.uploadReady(contents(film), name: "a.mkv")
+    #expect(recording["warnings"].array?.contains { $0["code"].string == "non_finite_samples" } == true, "\(recording)")
+    #expect(recording["warnings"].array?.first?["detail"].string?.contains("4") == true, "\(recording)")
+    let id = try #require(recording["id"].string)
+    let part = try WAVFile(reading: server.client.get("/v1/recordings/\(id)/audio?start=0&end=3.75").body)
+    #expect(part.format == 3 && part.sound.channels[0].map(Float.init) == samples.map { $0.isFinite ? $0 : 0 })
+    try server.stop()
+  }
 }

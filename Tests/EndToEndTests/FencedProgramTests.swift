@@ -24,8 +24,10 @@ struct FencedProgramTests {
     #expect(try shell("\(deed) 2>/dev/null").status != 0)
   }
 
-  @Test("a program that writes a file reaches nothing but its two files, and no system call that isn't listed")
-  func writes() throws {
+  @Test(
+    "a program that writes a file reaches nothing but its two files, and no system call that isn't listed",
+    arguments: ["--writes", "--appends"])
+  func writes(right: String) throws {
     let folder = try TemporaryFolder()
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
     let program = folder.file("ffmpeg")
@@ -37,8 +39,8 @@ struct FencedProgramTests {
       "/bin/bash",
       [
         "-c",
-        #"exec "$0" run-fenced --fence 1073741824,10,65536 --reads --writes --drop-root -- "$1" 3<"$2" 4<>"$3" 9<"$3""#,
-        try Program.path(), program, input, output,
+        #"exec "$0" run-fenced --fence 1073741824,10,65536 --reads "$4" --drop-root -- "$1" 3<"$2" 4<>"$3" 9<"$3""#,
+        try Program.path(), program, input, output, right,
       ])
     let finished = try command.finish()
     let outcomes = HostileProgram.outcomes(in: finished.lines.joined(separator: " "))
@@ -46,10 +48,28 @@ struct FencedProgramTests {
       #expect(outcomes[name] != nil && outcomes[name] != 0, "\(name): \(outcomes)")
     }
     #expect(outcomes["calls"] == Int(EPERM), "\(finished.lines)")
-    #expect(outcomes["open-output"] == 0 && outcomes["read-input"] == Int(EPERM), "\(outcomes)")
+    #expect(
+      (outcomes["open-output"] == 0) == (right == "--writes") && outcomes["read-input"] == Int(EPERM), "\(outcomes)")
     #expect(outcomes["user"] == (geteuid() == 0 ? 65_533 : Int(geteuid())))
     if geteuid() == 0 { #expect(outcomes["tasks"] == Int(EAGAIN), "\(outcomes)") }
-    #expect(try contents(other) == [1, 2, 3] && contents(output).isEmpty)
+    #expect(try contents(other) == [1, 2, 3] && contents(output) == (right == "--writes" ? [] : [1, 2, 3]))
+  }
+
+  @Test("a program that may only append writes through its descriptor")
+  func appends() throws {
+    let folder = try TemporaryFolder()
+    let output = folder.file("output")
+    let script = #"exec "$0" run-fenced --fence 1073741824,10,65536 --appends -- "$@" 4>"$OUTPUT""#
+    func run(_ deed: String) throws -> Int32 {
+      try Command(
+        "/bin/bash",
+        ["-c", script.replacing("$OUTPUT", with: output), try Program.path(), "/bin/bash", "--norc", "-c", deed]
+      ).finish().status
+    }
+    #expect(try run("echo written >&4") == 0)
+    #expect(try contents(output) == Array("written\n".utf8))
+    #expect(try run("echo more >&4; echo opened >/proc/self/fd/4") != 0)
+    #expect(try contents(output) == Array("more\n".utf8))
   }
 
   @Test("a program whose parent has already ended doesn't run")

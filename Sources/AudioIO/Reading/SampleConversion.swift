@@ -20,6 +20,13 @@ package func quantised16(_ sample: Float) -> Int16 {
   return Int16(truncatingIfNeeded: (clamped + 12_582_912).bitPattern)
 }
 
+/// Replaces `target` with the nearest 16-bit values of samples with full scale ±1; returns how many weren't finite.
+package func quantise16(_ source: Span<Float>, into target: inout [Int16]) -> Int {
+  if target.count != source.count { target = [Int16](repeating: 0, count: source.count) }
+  var span = target.mutableSpan
+  return quantise16(source, into: &span)
+}
+
 /// Converts all samples of `source`; returns how many were not finite.
 func quantise16(_ source: Span<Float>, into target: inout MutableSpan<Int16>) -> Int {
   precondition(target.count >= source.count, "target too small")

@@ -130,6 +130,8 @@ struct stillwave_program {
   char *const *words;
   // The descriptors of the input and output file, available under /proc/self/fd; -1 for none.
   int input, output;
+  // Whether the output is written only through its descriptor and can't be opened, as if there were none.
+  bool output_stays_open;
   // Whether root first becomes another user.
   bool drops_root;
   // The process that must have started this one; 0 for any.

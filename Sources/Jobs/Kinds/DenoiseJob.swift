@@ -86,7 +86,7 @@ extension DenoiseWork {
       return
     }
     // If the source's kind of file can't be written, the result is WAV or FLAC. `same` would be the container of the
-    // working copy, which is RF64 if the length wasn't known in advance.
+    // working copy, which is RF64 if it is long.
     parameters.format = facts.workingFormat.container == .flac ? .flac : .wav
   }
 }
