@@ -1,5 +1,6 @@
 // A file is probed with two runs in parallel. `ffprobe` parses the headers and decodes nothing: tracks, sizes, lengths.
-// `ffmpeg` writes a line for each of the first packets in its "framecrc" format:
+// For plain files, `SoundBoxes` replaces it. `ffmpeg` writes a line for each of the first packets in its "framecrc"
+// format:
 //
 //   #sample_rate 0: 48000                       stream 0 is the decoded sound
 //   #tb 0: 1/48000                              the unit of its timestamps
@@ -21,7 +22,10 @@ package struct MediaProbe {
   private let container: MediaContainer
   private let demuxer: Demuxer
   private let path: String
-  private let headers: FencedRun
+  /// The tracks, if they are known without ffprobe.
+  private let known: TrackList?
+  /// ffprobe; nil if the tracks are known.
+  private let headers: FencedRun?
   private let packets: FencedRun
   /// The separate run for the pictures; nil if `packets` includes them.
   private let pictures: FencedRun?
@@ -29,13 +33,19 @@ package struct MediaProbe {
   private let leadingBytes: Int?
 
   /// Starts to probe the file at `path`. Throws `.system` if a program can't be started.
-  package init(path: String, demuxer: Demuxer, with ffmpeg: FFmpeg, in fencing: Fencing) throws(MediaError) {
+  /// - Parameter readsBoxes: whether ffprobe isn't started for a file that `SoundBoxes` can read.
+  package init(
+    path: String, demuxer: Demuxer, with ffmpeg: FFmpeg, in fencing: Fencing, readsBoxes: Bool = true
+  ) throws(MediaError) {
     self.demuxer = demuxer
     self.path = path
     container = MediaContainer(demuxer, path: path)
     let skipped = FileStart(path: path).flatMap { Self.skippedBytes($0, demuxer) }
     leadingBytes = skipped
-    headers = try FencedRun(Self.headerWords(demuxer, ffmpeg, skipping: skipped), reading: path, in: fencing)
+    known = demuxer == .mov && readsBoxes ? SoundBoxes(path: path)?.tracks : nil
+    headers =
+      known == nil
+      ? try FencedRun(Self.headerWords(demuxer, ffmpeg, skipping: skipped), reading: path, in: fencing) : nil
     // Matroska doesn't give a bit rate, but a second of packets does.
     let coded = demuxer == .matroska ? "64" : "1"
     let sound = ["-map", "0:a:0", "-c:0", "pcm_f32le", "-map", "0:a:0", "-c:1", "copy"]
@@ -83,11 +93,11 @@ package struct MediaProbe {
   /// Returns the facts about the file. Throws `.noAudio` if it has no sound, `.undecodable` if the sound can't be
   /// decoded, and `.programFailed` if the file isn't, or may not be, at fault.
   package func facts() throws(MediaError) -> MediaFacts {
-    let tracks = TrackList(json: headers.text(upTo: Self.outputLimit))
+    let tracks = known ?? headers.flatMap { TrackList(json: $0.text(upTo: Self.outputLimit)) }
     var start = PacketList(text: packets.text(upTo: Self.outputLimit))
     if let pictures { start.add(pictures: pictures.text(upTo: Self.outputLimit)) }
     // ffmpeg catches SIGXCPU and is killed a second later; ffprobe does the same work and isn't.
-    let runs = [headers, packets] + (pictures.map { [$0] } ?? [])
+    let runs = [headers, packets, pictures].compactMap(\.self)
     if runs.contains(where: { $0.end() == SIGXCPU }) { throw .tooSlow }
     if let failure = runs.lazy.compactMap(\.failure).first { throw .programFailed(failure) }
     // ffprobe doesn't report a track for which it has no decoder.

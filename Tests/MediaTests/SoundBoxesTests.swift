@@ -1,0 +1,115 @@
+import Foundation
+import Testing
+
+@testable import Media
+
+/// Reading the headers of an MP4 file in place of ffprobe.
+final class SoundBoxesTests {
+  private let folder = FileManager.default.temporaryDirectory.appending(path: "boxes-\(UUID().uuidString)").path
+
+  init() throws { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false) }
+
+  deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+  private func run(_ words: [String]) throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["ffmpeg", "-nostdin", "-v", "error", "-y"] + words
+    try process.run()
+    process.waitUntilExit()
+    try #require(process.terminationStatus == 0, "\(words)")
+  }
+
+  /// Makes a file of 1.3 s and returns its path.
+  private func make(_ name: String, rate: Int = 44_100, _ words: [String]) throws -> String {
+    try run(["-f", "lavfi", "-i", "sine=d=1.3:r=\(rate)"] + words + ["\(folder)/\(name)"])
+    return "\(folder)/\(name)"
+  }
+
+  /// Returns the facts about a file, found with and without ffprobe.
+  private func facts(_ path: String) throws -> (MediaFacts, MediaFacts) {
+    let ffmpeg = try #require(FFmpeg())
+    let probes = try [true, false].map {
+      try MediaProbe(path: path, demuxer: .mov, with: ffmpeg, in: .none, readsBoxes: $0)
+    }
+    return (try probes[0].facts(), try probes[1].facts())
+  }
+
+  private static let title = ["-metadata", "title=Æ", "-metadata", "artist=B", "-metadata", "track=1/2"]
+
+  @Test(
+    "the facts about plain AAC are those that ffprobe finds",
+    arguments: [
+      ("plain.m4a", 44_100, []), ("mono.m4a", 8000, ["-ac", "1"]), ("six.mp4", 48_000, ["-ac", "6"]),
+      ("front.m4a", 48_000, ["-movflags", "+faststart"]), ("unedited.m4a", 44_100, ["-use_editlist", "0"]),
+      ("late.m4a", 44_100, ["-metadata:s:a:0", "language=deu"] + title), ("slow.mp4", 22_050, ["-b:a", "16k"]),
+    ] as [(String, Int, [String])])
+  func plain(name: String, rate: Int, words: [String]) throws {
+    let path = try make(name, rate: rate, ["-c:a", "aac"] + words)
+    let found = try facts(path)
+    #expect(found.0 == found.1)
+    #expect(SoundBoxes(path: path) != nil)
+    // An edit list that begins within the sound.
+    let cut = "\(folder)/cut.m4a"
+    try run(["-ss", "0.7", "-i", path, "-c", "copy", cut])
+    let parts = try facts(cut)
+    #expect(parts.0 == parts.1)
+    #expect(SoundBoxes(path: cut) != nil)
+  }
+
+  @Test(
+    "the facts about files of other muxers are those that ffprobe finds", arguments: ["itunsmpb.m4a", "mp4mux.m4a"])
+  func fixtures(name: String) throws {
+    let fixtures = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../EndToEndTests/Fixtures")
+    let found = try facts(fixtures.appending(path: name).path)
+    #expect(found.0 == found.1)
+  }
+
+  @Test("files with other codecs, tracks, covers, or fragments are left to ffprobe")
+  func others() throws {
+    let picture = ["-f", "lavfi", "-i", "color=s=16x16:d=0.1"]
+    let cover = ["-map", "0:a", "-map", "1:v", "-frames:v", "1", "-c:v", "png", "-disposition:v", "attached_pic"]
+    for (index, words) in [
+      ["-c:a", "alac"], ["-c:a", "aac", "-movflags", "frag_keyframe+empty_moov"],
+      ["-map", "0:a", "-map", "0:a", "-c:a", "aac"], picture + ["-c:a", "aac"] + cover,
+      picture + ["-map", "0:a", "-map", "1:v", "-c:a", "aac", "-c:v", "mpeg4"],
+    ].enumerated() {
+      #expect(SoundBoxes(path: try make("\(index).m4a", words)) == nil, "\(words)")
+    }
+    #expect(SoundBoxes(path: try make("quicktime.mov", ["-c:a", "aac"])) == nil)
+  }
+
+  @Test("the bit rate is that of the packets, whatever the headers say; a wrong number of packets is left to ffprobe")
+  func bitRate() throws {
+    let path = try make("plain.m4a", ["-c:a", "aac"])
+    let bytes = try Data(contentsOf: URL(filePath: path))
+    for (type, offset, isPlain) in [("esds", 24, true), ("esds", 28, true), ("stsz", 19, true), ("stsz", 11, false)] {
+      var changed = bytes
+      changed[try #require(bytes.range(of: Data(type.utf8))).upperBound + offset] ^= 1
+      try changed.write(to: URL(filePath: path))
+      #expect((SoundBoxes(path: path) != nil) == isPlain, "\(type)")
+      let found = try facts(path)
+      #expect(found.0 == found.1, "\(type)")
+    }
+  }
+
+  @Test("any byte of the headers may be wrong, and the file may end anywhere")
+  func hostile() throws {
+    let path = try make("plain.m4a", rate: 8000, ["-t", "0.1", "-c:a", "aac", "-movflags", "+faststart"] + Self.title)
+    let bytes = try [UInt8](Data(contentsOf: URL(filePath: path)))
+    let head = try #require(Data(bytes).range(of: Data("mdat".utf8))).lowerBound
+    let file = "\(folder)/wrong"
+    for place in 0..<head {
+      for value: UInt8 in [0, 0xFF] {
+        var wrong = bytes
+        wrong[place] = value
+        try Data(wrong).write(to: URL(filePath: file))
+        if let boxes = SoundBoxes(path: file) {
+          #expect(boxes.duration > 0 && boxes.duration < 1e11 && boxes.bitRate >= 0 && boxes.language.utf8.count == 3)
+        }
+      }
+      try Data(bytes[..<place]).write(to: URL(filePath: file))
+      #expect(SoundBoxes(path: file) == nil)
+    }
+  }
+}
