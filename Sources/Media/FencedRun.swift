@@ -47,7 +47,7 @@ final class FencedRun {
   /// The names of the input and output file in the program. The program reopens them, because only then can it seek.
   static let inputName = "file:/proc/self/fd/\(Fencing.inputDescriptor)"
   static let outputName = "file:/proc/self/fd/\(Fencing.outputDescriptor)"
-  /// The same as an open descriptor, which the program writes from its first byte to its last.
+  /// The output file as an open descriptor, which the program writes from its first byte to its last.
   static let sequentialOutputName = "pipe:\(Fencing.outputDescriptor)"
 
   private let identifier: pid_t
@@ -58,13 +58,14 @@ final class FencedRun {
   /// Whether `stop` killed it.
   private var wasStopped = false
   /// The last kilobytes that `closesOutput` has read.
-  private var answered: [UInt8] = []
+  private var reports: [UInt8] = []
   private let files: [OpenFile]
   private let processorSeconds: Int?
 
   /// Starts `words` with stderr on /dev/null. The program reads the file `source` and writes the file `output`, which
   /// is created or truncated. With an `offset`, the program writes from there on to the open descriptor, without the
-  /// right to open a file for writing. With `takesInput`, it also reads what is passed to `write`.
+  /// right to open a file for writing; its standard output is for reports then. With `takesInput`, it also reads what
+  /// is passed to `write`.
   ///
   /// Throws `.system` if a file can't be opened or the program can't be started.
   init(
@@ -85,7 +86,7 @@ final class FencedRun {
     guard unsafe pipe2(&pipe, O_CLOEXEC) == 0 else { throw .system(operation: "pipe", errno: errno) }
     defer { close(pipe[1]) }
     // Fewer task switches. If the user's pipes use too much memory already, it stays at 64 KB.
-    _ = fcntl(pipe[0], Self.setPipeSize, Self.pipeBytes)
+    _ = fcntl(pipe[0], Self.setPipeSize, offset == nil ? Self.pipeBytes : Self.reportPipeBytes)
     var feed: [Int32] = [-1, -1]
     if takesInput {
       guard unsafe pipe2(&feed, O_CLOEXEC) == 0 else {
@@ -137,6 +138,8 @@ final class FencedRun {
   /// F_SETPIPE_SZ, which Glibc's module lacks.
   private static let setPipeSize: Int32 = 1031
   private static let pipeBytes: Int32 = 1 << 18
+  /// The smallest size, for about eighteen of ffmpeg's reports.
+  private static let reportPipeBytes: Int32 = 4096
 
   /// Returns everything the program writes, stopping after `limit` bytes.
   func text(upTo limit: Int) -> [UInt8] {
@@ -185,8 +188,7 @@ final class FencedRun {
   func finishInput() -> Bool {
     if input >= 0 { close(input) }
     input = -1
-    var byte: [UInt8] = [0]
-    while unsafe byte.withUnsafeMutableBytes({ unsafe read(into: $0) }) > 0 {}
+    while takeReport(within: -1) != .end {}
     return end() == 0 && status == 0
   }
 
@@ -211,24 +213,48 @@ final class FencedRun {
   /// The descriptor of the output file, which shares its position with the program. Valid as long as this object.
   var outputFile: Int32 { files.last { $0.number == Fencing.outputDescriptor }?.descriptor ?? -1 }
 
-  /// Waits until the program closes its standard output, which it does at its end at the latest. Returns false if that
-  /// takes longer, or if the program writes something there.
-  func closesOutput(within milliseconds: Int32) -> Bool {
-    var watched = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
-    guard unsafe poll(&watched, 1, milliseconds) > 0 else { return false }
-    var piece = [UInt8](repeating: 0, count: 4096)
-    let got = unsafe piece.withUnsafeMutableBytes { unsafe read(into: $0) }
-    guard got > 0 else { return true }
-    answered = (answered + piece.prefix(got)).suffix(8192)
-    return false
+  /// The length of the output file in bytes, or -1 if that can't be found out.
+  var outputSize: Int { Int(lseek(outputFile, 0, SEEK_END)) }
+
+  /// Tries to write to the end of the output file, for the errno of a write that a program couldn't do. Returns nil if
+  /// it works. If the file may not be as long, SIGXFSZ ends this process.
+  func tryWriting() -> Int32? {
+    let size = outputSize
+    guard size >= 0 else { return errno }
+    let zeros = [UInt8](repeating: 0, count: 65_536)
+    let count = unsafe zeros.withUnsafeBytes { unsafe pwrite(outputFile, $0.baseAddress, $0.count, off_t(size)) }
+    let number = errno
+    if count > 0 { _ = ftruncate(outputFile, off_t(size)) }
+    return count == zeros.count ? nil : count < 0 ? number : ENOSPC
   }
 
-  /// The arguments with which ffmpeg reports its progress to `closesOutput`.
-  static let progressWords = ["-progress", "pipe:1"]
+  /// Waits until the program closes its standard output, which it does at its end at the latest. Returns false if that
+  /// takes longer, or if the program writes something there.
+  func closesOutput(within milliseconds: Int32) -> Bool { takeReport(within: milliseconds) == .end }
 
-  /// The number of bytes that ffmpeg has written or tried to write, according to its last report; nil if there is none.
-  var reportedBytes: Int? {
-    let lines = String(decoding: answered, as: UTF8.self).split(separator: "\n")
+  private enum Taken { case nothing, something, end }
+
+  /// Reads from standard output what is there, or the next that comes in this many milliseconds.
+  private func takeReport(within milliseconds: Int32) -> Taken {
+    var watched = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
+    guard unsafe poll(&watched, 1, milliseconds) > 0 else { return .nothing }
+    var piece = [UInt8](repeating: 0, count: Int(Self.reportPipeBytes))
+    let got = unsafe piece.withUnsafeMutableBytes { unsafe read(into: $0) }
+    guard got > 0 else { return .end }
+    reports = (reports + piece.prefix(got)).suffix(8192)
+    return .something
+  }
+
+  /// The arguments with which ffmpeg reports its progress to `closesOutput`, every so many seconds and at its end.
+  static func progressWords(everySeconds period: Double) -> [String] {
+    ["-stats_period", "\(period)", "-progress", "pipe:1"]
+  }
+
+  /// The number of bytes that ffmpeg has written or tried to write, according to the report that it makes at its end;
+  /// nil if it hasn't made that report, or doesn't say.
+  var finallyReportedBytes: Int? {
+    let lines = String(decoding: reports, as: UTF8.self).split(separator: "\n")
+    guard lines.last == "progress=end" else { return nil }
     return lines.last { $0.hasPrefix("total_size=") }.flatMap { Int($0.dropFirst("total_size=".count)) }
   }
 
@@ -242,11 +268,21 @@ final class FencedRun {
     return end()
   }
 
-  /// Whether the program has closed its standard output, perhaps after a last report.
-  private func hasClosedOutput() -> Bool { (0..<4).contains { _ in closesOutput(within: 0) } }
+  /// Whether the program has closed its standard output, perhaps after some reports.
+  private func hasClosedOutput() -> Bool {
+    // A program that writes on and on hasn't.
+    for _ in 0...Self.pipeBytes / Self.reportPipeBytes {
+      switch takeReport(within: 0) {
+      case .nothing: return false
+      case .something: continue
+      case .end: return true
+      }
+    }
+    return false
+  }
 
-  /// Whether the program ended by itself and with success. False while it runs.
-  var hasSucceeded: Bool { status == 0 }
+  /// The status with which the program exited; nil while it runs, and if a signal ended it.
+  var exitStatus: Int32? { status.flatMap { $0 & 0x7F == 0 ? $0 >> 8 & 0xFF : nil } }
 
   /// Closes the pipe, which ends a program that is still writing, and waits. A program that doesn't end within a second
   /// is killed. Returns the signal that ended it, or 0.

@@ -61,7 +61,7 @@ package final class MediaDecoding {
   }
 
   /// Starts decoding. Call it before this process fences itself in. Throws `.system` if ffmpeg can't be started or the
-  /// file not be created.
+  /// file can't be created.
   /// - Parameter target: the file that becomes `copy`; nil for none. Not for AMR.
   package init(
     path: String, facts: MediaFacts, into target: Target? = nil, with ffmpeg: FFmpeg, in fencing: Fencing
@@ -70,7 +70,7 @@ package final class MediaDecoding {
     self.facts = facts
     self.path = path
     samples = [Float](repeating: 0, count: max(Self.samplesPerRead / facts.channels, 1) * facts.channels)
-    let output = target == nil ? ["pipe:1"] : FencedRun.progressWords + [FencedRun.sequentialOutputName]
+    let output = target == nil ? Self.pipeWords : Self.copyWords
     run = try FencedRun(
       [ffmpeg.path] + FFmpeg.quietly + facts.clockWords + ffmpeg.inputWords(facts) + Self.outputWords(facts) + output,
       reading: path, writing: target?.path, startingAt: target?.headBytes, in: fencing)
@@ -92,9 +92,18 @@ package final class MediaDecoding {
     }
     if let layout = facts.layout { words += ["-channel_layout", layout] }
     words += ["-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-c:a", "pcm_f32le", "-f", "f32le"]
-    // Otherwise, every packet is written alone: four times as many task switches.
-    return words + ["-flush_packets", "0"]
+    return words
   }
+
+  /// Without buffering, every packet would be written alone: four times as many task switches.
+  private static let pipeWords = ["-flush_packets", "0", "pipe:1"]
+
+  /// Every packet is written alone, because ffmpeg 5.1 exits with 0 if the write that fails is the one of its buffer at
+  /// the end. With the error rate of 1, it exits with 1 only if a write fails, or if it gives up: by default it exits
+  /// with 69 if it can't decode most of the file.
+  static let copyWords =
+    ["-flush_packets", "1", "-max_error_rate", "1"] + FencedRun.progressWords(everySeconds: 0.02)
+    + [FencedRun.sequentialOutputName]
 
   /// Ignores jumps of more than a minute, so that one wrong byte in a Flash video, whose clock spans 24 days, can't
   /// cause hours of silence.
@@ -124,11 +133,15 @@ package final class MediaDecoding {
   }
 
   /// Ends ffmpeg. Throws `.programFailed` if it failed before the sound ended, `.tooLong` if it used up its processor
-  /// time, and `.undecodable` if nothing was decoded.
+  /// time, `.undecodable` if nothing was decoded, and `.system` if it couldn't write the copy.
   package func finish() throws(MediaError) {
     let signal = try copy.map { (file) throws(MediaError) in try file.end() } ?? run.end()
     if signal == SIGXCPU { throw .tooLong }
     if let failure = run.failure { throw .programFailed(failure) }
     guard position > 0 else { throw .undecodable(facts.container, codec: facts.codec) }
+    // It makes a last report whenever it gets to the end, also of a damaged file.
+    if copy != nil, let status = run.exitStatus, status != 0, run.finallyReportedBytes == nil {
+      throw .programFailed(.stopped(status: status))
+    }
   }
 }

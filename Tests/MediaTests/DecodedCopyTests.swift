@@ -51,7 +51,8 @@ final class DecodedCopyTests {
 
   @Test("a program that writes more than the file promises is stopped, and the rest is cut off")
   func endless() throws {
-    let decoding = try decode("head -c 1000000 /dev/zero >&4; exec sleep 100000\n", promising: 100_000)
+    // One process, as ffmpeg is, whose standard output stays open.
+    let decoding = try decode("exec head -c 1000000 /dev/zero 5>&1 >&4\n", promising: 100_000)
     #expect(try readAll(decoding) == [Float](repeating: 0, count: 100_000))
     try decoding.finish()
     try #require(decoding.copy).complete([UInt8](repeating: 7, count: 8), count: 100_000)
@@ -69,12 +70,31 @@ final class DecodedCopyTests {
     #expect(kill(identifier, 0) == -1 && errno == ESRCH)
   }
 
+  /// Prints the report of a program that is at its end, after it has tried to write this many bytes.
+  private static func report(_ bytes: String) -> String { "printf 'total_size=\(bytes)\\nprogress=end\\n'; " }
+  private static let diskFull = MediaError.system(operation: "write", errno: ENOSPC)
+
   @Test(
-    "a program that fails is reported as when it writes to a pipe",
+    "how a program ends says whether the sound is complete, and what is at fault",
     arguments: [
-      ("exit 0", nil), ("exit 1", nil), ("exit 244", .programFailed(.outOfMemory)),
+      ("exit 0", nil), (report("8000") + "exit 0", nil), (report("N/A") + "exit 0", nil),
+      // The file's fault: most of it, or its end, can't be decoded.
+      (report("8000") + "exit 69", nil), (report("8000") + "exit 183", nil),
+      // The program gave up.
+      ("exit 1", .programFailed(.stopped(status: 1))), ("exit 69", .programFailed(.stopped(status: 69))),
+      ("echo progress=continue; exit 228", .programFailed(.stopped(status: 228))),
+      // A write failed, even if there is room now.
+      (report("8000") + "exit 1", diskFull), (report("9000") + "exit 1", diskFull),
+      (report("9000") + "exit 0", diskFull), (report("8000") + "exit 228", diskFull),
+      (report("8000") + "exit 134", .system(operation: "write", errno: EDQUOT)),
+      (report("8000") + "exit 251", .system(operation: "write", errno: EIO)),
+      ("exit 244", .programFailed(.outOfMemory)), (report("8000") + "exit 244", .programFailed(.outOfMemory)),
       ("kill -KILL $$", .programFailed(.killed)), ("kill -SEGV $$", .programFailed(.crashed(signal: SIGSEGV))),
       ("kill -XCPU $$", .tooLong),
+      // What a program reports before it crashes may still be in its buffer.
+      ("echo total_size=40000; kill -SEGV $$", .programFailed(.crashed(signal: SIGSEGV))),
+      ("echo total_size=40000; kill -XCPU $$", .tooLong),
+      (report("40000") + "kill -KILL $$", .programFailed(.killed)),
     ] as [(String, MediaError?)])
   func fails(ending: String, failure: MediaError?) throws {
     let decoding = try decode("head -c 8000 /dev/zero >&4\n\(ending)\n")
@@ -85,6 +105,7 @@ final class DecodedCopyTests {
     } catch {
       #expect(error == failure)
     }
+    #expect(try bytes().count == 8008)
     if failure == nil {
       try #require(decoding.copy).complete([UInt8](repeating: 0, count: 8), count: 2000)
       #expect(try bytes().count == 8008)
@@ -98,40 +119,47 @@ final class DecodedCopyTests {
     #expect(throws: MediaError.undecodable(.mp4, codec: "aac")) { try decoding.finish() }
   }
 
-  @Test(
-    "a disk that is full for the program is reported, whatever its exit status",
-    arguments: ["echo told >&4", "echo told >&4; echo total_size=5; exit 0"])
-  func full(script: String) throws {
-    let run = try FencedRun(["/bin/bash", "-c", script], writing: "/dev/full", startingAt: 8, in: .none)
-    let copy = DecodedCopy(of: run, from: 8)
-    while !run.closesOutput(within: 1000) {}
-    #expect(throws: MediaError.system(operation: "write", errno: ENOSPC)) { _ = try copy.end() }
-  }
-
-  @Test(
-    "a copy shorter than what the program has tried to write is not complete, even if it exits with 0",
-    arguments: [
-      ("total_size=4\nprogress=continue\ntotal_size=8", true), ("total_size=4", false), ("total_size=N/A", false),
-    ])
-  func short(report: String, isShort: Bool) throws {
-    let decoding = try decode("printf '\\0\\0\\200\\77' >&4\nprintf '\(report)\\nprogress=end\\n'\n")
-    #expect(try readAll(decoding) == [1])
-    if isShort {
-      #expect(throws: MediaError.system(operation: "write", errno: ENOSPC)) { try decoding.finish() }
-    } else {
-      try decoding.finish()
-    }
+  /// Starts ffmpeg, which writes a sine of 1 s with the words of `MediaDecoding`: 32,000 bytes.
+  private func sine(into path: String) throws -> FencedRun {
+    let words = [try #require(FFmpeg()).path] + FFmpeg.quietly + ["-f", "lavfi", "-i", "sine=d=1:r=8000"]
+    return try FencedRun(
+      words + ["-f", "f32le"] + MediaDecoding.copyWords, writing: path, startingAt: 8, in: .none)
   }
 
   @Test("ffmpeg reports as much as it writes", .enabled(if: FFmpeg() != nil))
   func reports() throws {
-    let ffmpeg = try #require(FFmpeg())
-    let words = [ffmpeg.path] + FFmpeg.quietly + ["-f", "lavfi", "-i", "sine=d=1:r=8000", "-f", "f32le"]
-    let run = try FencedRun(
-      words + FencedRun.progressWords + [FencedRun.sequentialOutputName], writing: path, startingAt: 8, in: .none)
+    let run = try sine(into: path)
+    let copy = DecodedCopy(of: run, from: 8)
     while !run.closesOutput(within: 1000) {}
-    #expect(run.end() == 0 && run.hasSucceeded)
-    #expect(try run.reportedBytes == 32_000 && bytes().count == 32_008)
+    #expect(try copy.end() == 0 && run.exitStatus == 0)
+    #expect(try run.finallyReportedBytes == 32_000 && bytes().count == 32_008)
+  }
+
+  @Test("a disk that is full when ffmpeg writes is reported, also for a short file", .enabled(if: FFmpeg() != nil))
+  func full() throws {
+    let run = try sine(into: "/dev/full")
+    let copy = DecodedCopy(of: run, from: 8)
+    while !run.closesOutput(within: 1000) {}
+    #expect(throws: Self.diskFull) { _ = try copy.end() }
+  }
+
+  @Test(
+    "a program waits if its reports aren't read; however many there are, its end is noticed", .timeLimit(.minutes(1)))
+  func ahead() throws {
+    let decoding = try decode(
+      """
+      head -c 4096 /dev/zero
+      dd if=/dev/zero of=/dev/stdout bs=1 count=1 oflag=nonblock 2>/dev/null && found=ahead || found=waits
+      echo $found >\(folder)/found
+      head -c 4000000 /dev/zero >&4
+      head -c 60000 /dev/zero
+      \(Self.report("4000000"))
+
+      """)
+    while (try? String(contentsOfFile: "\(folder)/found", encoding: .utf8))?.hasSuffix("\n") != true { sched_yield() }
+    #expect(try String(contentsOfFile: "\(folder)/found", encoding: .utf8) == "waits\n")
+    #expect(try readAll(decoding).count == 1_000_000)
+    try decoding.finish()
   }
 
   @Test("a file that can't be read is an error")
@@ -140,6 +168,7 @@ final class DecodedCopyTests {
     let run = try FencedRun(["/bin/bash", "-c", "exit 0"], writing: "/proc/self/mem", startingAt: 8, in: .none)
     let copy = DecodedCopy(of: run, from: 8)
     var numbers: [Float] = [0, 0]
+    #expect(copy.read(into: &numbers) == 0)
     #expect(copy.read(into: &numbers) == 0)
     #expect(throws: MediaError.system(operation: "read", errno: EIO)) { _ = try copy.end() }
   }
