@@ -184,12 +184,15 @@ final class FencedRun {
     }
   }
 
-  /// Closes the program's input and waits for it. Returns whether it succeeded.
+  /// Closes the program's input and waits for it. Returns whether it succeeded and its output file is complete: not
+  /// empty and, if the program makes reports, as long as it says.
   func finishInput() -> Bool {
     if input >= 0 { close(input) }
     input = -1
     while takeReport(within: -1) != .end {}
-    return end() == 0 && status == 0
+    guard end() == 0, status == 0 else { return false }
+    guard outputFile >= 0 else { return true }
+    return outputSize > 0 && finallyReportedBytes.map { $0 == outputSize } ?? true
   }
 
   /// Closes the program's input, waits for it, and returns its output, at most 64 KB.

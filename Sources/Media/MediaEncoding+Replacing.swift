@@ -84,7 +84,7 @@ extension MediaEncoding {
     self.init(
       try FencedRun(
         [ffmpeg.path] + FFmpeg.quietly + (cut?.keepsClock ?? true ? ["-copyts"] : []) + input + sound + words
-          + ["-y", FencedRun.outputName],
+          + Self.outputWords(),
         reading: original, writing: path, in: fencing, takesInput: true))
   }
 

@@ -31,7 +31,16 @@ package final class MediaEncoding {
       }
     run = try FencedRun(
       [ffmpeg.path] + FFmpeg.quietly + ["-protocol_whitelist", "file,pipe"] + input + target
-        + ["-y", FencedRun.outputName], writing: path, in: fencing, takesInput: true)
+        + Self.outputWords(stopsAtErrors: true), writing: path, in: fencing, takesInput: true)
+  }
+
+  /// Returns the arguments for the output file. On a full disk, ffmpeg 5.1 exits with 1 if it can't write a packet, but
+  /// with 0 if it can't write its buffer at the end, or the file's index. So every packet is written at once, and
+  /// `finish` compares the file's size with the one that ffmpeg reports. With `stopsAtErrors`, it exits with 1 in any
+  /// case, but also if a packet of its input is damaged.
+  static func outputWords(stopsAtErrors: Bool = false) -> [String] {
+    (stopsAtErrors ? ["-xerror"] : ["-flush_packets", "1"]) + FencedRun.progressWords(everySeconds: 3600)
+      + ["-y", FencedRun.outputName]
   }
 
   /// Numbers of channels that end up in the right order in Opus; with 5 and 7, ffmpeg 5.1 swaps some.
@@ -51,13 +60,20 @@ package final class MediaEncoding {
     [8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000].first { $0 >= sampleRate } ?? 48_000
   }
 
-  /// Encodes interleaved samples with full scale ±1. Throws `.encoderFailed` if ffmpeg accepts no more.
+  /// Encodes interleaved samples with full scale ±1. Throws `.encoderFailed` if ffmpeg accepts no more, and `.system`
+  /// if that is because it can't write.
   package func write(_ samples: Span<Float>) throws(MediaError) {
-    guard run.write(samples) else { throw .encoderFailed }
+    guard run.write(samples) else { throw failure }
   }
 
-  /// Waits until ffmpeg has ended. Throws `.encoderFailed` if it failed.
+  /// Waits until ffmpeg has ended. Throws `.encoderFailed` if it failed, and `.system` if it couldn't write the file.
   package func finish() throws(MediaError) {
-    guard run.finishInput() else { throw .encoderFailed }
+    guard run.finishInput() else { throw failure }
+  }
+
+  private var failure: MediaError {
+    run.end()
+    guard run.exitStatus != nil, let number = run.tryWriting() else { return .encoderFailed }
+    return .system(operation: "write", errno: number)
   }
 }
