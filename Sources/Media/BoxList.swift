@@ -65,6 +65,9 @@ struct BoxList {
     }
   }
 
+  /// Whether the first boxes are of these types; "free" doesn't count.
+  func begins(with types: [String]) -> Bool { all.lazy.map(\.type).filter { $0 != "free" }.starts(with: types) }
+
   /// The first box of a type.
   subscript(type: String) -> Box? { all.first { $0.type == type } }
 

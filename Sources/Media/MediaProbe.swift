@@ -42,7 +42,7 @@ package struct MediaProbe {
     container = MediaContainer(demuxer, path: path)
     let skipped = FileStart(path: path).flatMap { Self.skippedBytes($0, demuxer) }
     leadingBytes = skipped
-    known = demuxer == .mov && readsBoxes ? SoundBoxes(path: path)?.tracks : nil
+    known = demuxer == .mov && readsBoxes ? SoundBoxes(path: path).map(TrackList.init(_:)) : nil
     headers =
       known == nil
       ? try FencedRun(Self.headerWords(demuxer, ffmpeg, skipping: skipped), reading: path, in: fencing) : nil

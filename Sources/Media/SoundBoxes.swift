@@ -1,6 +1,6 @@
 // What ffprobe says about an MP4 file of AAC and nothing else, such as a phone's memo, is in a few boxes of its header.
-// Reading them here saves a program whose start takes 0.09 s of processor time. Any other file, and any with a box that
-// isn't listed here, is left to ffprobe.
+// Reading them here saves a program whose start takes 0.09 s of processor time. Any other file is left to ffprobe: one
+// with a box that isn't listed here, with boxes in another order where ffmpeg minds, or whose tables disagree.
 //
 //   ftyp                    32: brand; QuickTime's has other sample descriptions
 //   moov
@@ -15,7 +15,8 @@
 //           stsd   full     32: number of descriptions; the box "mp4a": 28 bytes, then "esds" and perhaps "btrt"
 //           stsz   full     32: size of all packets, or 0; 32: number of packets; without the former, 32: size of each
 //           stts   full     32: number of entries; for each, 32: number of packets, 32: duration of each
-//           stsc, stco or co64   where the packets are: 32: number of entries, of 12, 4 and 8 bytes
+//           stsc     full   32: number of entries; for each, 32: its first chunk, 32: packets in each, 32: description
+//           stco or co64    full   32: number of chunks; 32 or 64: place of each
 //     udta                  titles; a cover would be a track
 //
 //   esds   full             descriptors: a tag of 8 bits and a size of 7 bits per byte (ISO 14496-1 §7.2.6)
@@ -44,48 +45,63 @@ struct SoundBoxes: Equatable {
     guard let file = FileStart(path: path), let boxes = BoxList(file, 0..<file.length, Self.top),
       let brand = boxes.all.first, brand.type == "ftyp", brand.bytes(4) != Array("qt  ".utf8), boxes["mdat"] != nil,
       let parts = boxes["moov"]?.boxes(["mvhd", "trak", "iods", "udta", "free*", "skip*"]),
-      let head = parts["mvhd"], let track = parts["trak"]?.boxes(["tkhd", "edts", "mdia", "free*"]),
-      let media = track["mdia"]?.boxes(["mdhd", "hdlr", "minf", "free*"]), media["hdlr"]?.kind == "soun",
+      parts.begins(with: ["mvhd"]), let head = parts["mvhd"], parts["udta"].map(Self.isPlain) ?? true,
+      let track = parts["trak"]?.boxes(["tkhd", "edts", "mdia", "free*"]),
+      let media = track["mdia"]?.boxes(["mdhd", "hdlr", "minf", "free*"]),
+      media.begins(with: ["mdhd", "hdlr", "minf"]), media["hdlr"]?.kind == "soun",
       let table = media["minf"]?.boxes(["smhd", "dinf", "stbl", "free*"])?["stbl"]?.boxes(Self.table),
-      parts["udta"].map(Self.isPlain) ?? true, Self.hasPackets(table)
+      table.begins(with: ["stsd"]), table["stsd"].map(Self.isAAC) == true
     else { return nil }
-    guard table["stsd"].map(Self.isAAC) == true, let bytes = table["stsz"].flatMap(Self.byteCount),
-      read(media["mdhd"], table["stts"], track["edts"], movie: head, bytes: bytes)
+    guard let (bytes, packets) = table["stsz"].flatMap(Self.sizes), Self.placedPackets(table) == packets,
+      let times = table["stts"].flatMap(Self.times), times.packets == packets,
+      read(media["mdhd"], track["edts"], movie: head, packets: times.duration, bytes: bytes)
     else { return nil }
   }
 
   private static let table: Set<String> = ["stsd", "stts", "stsc", "stsz", "stco", "co64", "sgpd*", "sbgp*", "free*"]
 
-  /// Whether the packets have places.
-  private static func hasPackets(_ table: BoxList) -> Bool {
-    func isWhole(_ list: Box?, _ size: Int) -> Bool {
-      guard let list else { return false }
-      let count = list.number(at: 4, 4)
-      return count > 0 && list.length == 8 + size * count
+  /// Returns the number of packets in the chunks; nil if the tables are incomplete, or not plausible.
+  private static func placedPackets(_ table: BoxList) -> Int? {
+    guard let list = table["stsc"], let chunks = entries(table["stco"], of: 4) ?? entries(table["co64"], of: 8),
+      (table["stco"] == nil) != (table["co64"] == nil), let count = entries(list, of: 12), count <= chunkLimit
+    else { return nil }
+    let bytes = list.bytes(12 * count, from: 8)
+    guard bytes.count == 12 * count else { return nil }
+    func number(_ entry: Int, _ place: Int) -> Int {
+      bytes[12 * entry + place..<12 * entry + place + 4].reduce(0) { $0 << 8 | Int($1) }
     }
-    return isWhole(table["stsc"], 12) && (isWhole(table["stco"], 4) || isWhole(table["co64"], 8))
+    var (next, packets) = (1, 0)
+    for entry in 0..<count {
+      let end = entry + 1 < count ? number(entry + 1, 0) : chunks + 1
+      let each = number(entry, 4)
+      guard number(entry, 0) == next, end > next, end <= chunks + 1, (1..<unitLimit).contains(each),
+        number(entry, 8) == 1
+      else { return nil }
+      packets += (end - next) * each
+      guard packets < unitLimit else { return nil }
+      next = end
+    }
+    return packets
   }
 
-  /// What ffprobe would say about the file.
-  var tracks: TrackList {
-    var sound = TrackList.Answer.Stream(codec_name: "aac", codec_type: "audio", codec_tag_string: "mp4a", index: 0)
-    // ffprobe writes six decimal places.
-    sound.duration = "\((duration * 1e6).rounded() / 1e6)"
-    sound.start_time = isEdited ? "0" : nil
-    sound.bit_rate = bitRate > 0 ? "\(bitRate)" : nil
-    sound.tags = TrackList.Answer.Stream.Tags(language: language)
-    return TrackList([sound])
+  /// Returns the number of entries of a table that consists of them; nil if there are none.
+  private static func entries(_ list: Box?, of size: Int) -> Int? {
+    guard let list else { return nil }
+    let count = list.number(at: 4, 4)
+    return count > 0 && list.length == 8 + size * count ? count : nil
   }
 }
 
 // MARK: Times
 
 extension SoundBoxes {
-  /// Limits times, bytes and units so that products, as numbers of 64 bits, don't overflow.
+  /// Limits times, bytes, and units and packets so that products, as numbers of 64 bits, don't overflow.
   private static let (timeLimit, byteLimit, unitLimit) = (1 << 36, 1 << 35, 1 << 24)
+  /// Maximum number of entries for chunks: a phone begins another with almost every chunk, of about a second.
+  private static let chunkLimit = 1 << 16
 
-  private mutating func read(_ media: Box?, _ times: Box?, _ edits: Box?, movie: Box, bytes: Int) -> Bool {
-    guard let media, let packets = times.flatMap(Self.duration) else { return false }
+  private mutating func read(_ media: Box?, _ edits: Box?, movie: Box, packets: Int, bytes: Int) -> Bool {
+    guard let media else { return false }
     let isLong = media.hasLongTimes
     let units = media.number(at: isLong ? 20 : 12, 4)
     let length = media.number(at: isLong ? 24 : 16, isLong ? 8 : 4)
@@ -106,26 +122,28 @@ extension SoundBoxes {
     return end > 0
   }
 
-  /// Returns the sum of the packets' durations; nil if one isn't plausible, or if there are too many entries.
-  private static func duration(of times: Box) -> Int? {
-    let count = times.number(at: 4, 4)
-    guard (1...1024).contains(count), times.length == 8 + 8 * count else { return nil }
-    var sum = 0
+  /// Returns the number of packets and the sum of their durations; nil if one isn't plausible, or if there are too many
+  /// entries.
+  private static func times(of list: Box) -> (packets: Int, duration: Int)? {
+    guard let count = entries(list, of: 8), count <= 1024 else { return nil }
+    var (packets, sum) = (0, 0)
     for entry in 0..<count {
-      let (packets, each) = (times.number(at: 8 + 8 * entry, 4), times.number(at: 12 + 8 * entry, 4))
-      guard packets > 0, (1..<unitLimit).contains(each) else { return nil }
-      sum += packets * each
+      let (number, each) = (list.number(at: 8 + 8 * entry, 4), list.number(at: 12 + 8 * entry, 4))
+      guard (1..<unitLimit).contains(number), (1..<unitLimit).contains(each) else { return nil }
+      packets += number
+      sum += number * each
       guard sum < timeLimit else { return nil }
     }
-    return sum
+    return (packets, sum)
   }
 
-  /// Returns the sum of the packets' sizes; nil if one isn't plausible, or if there are too many packets.
-  private static func byteCount(of sizes: Box) -> Int? {
-    let (common, count) = (sizes.number(at: 4, 4), sizes.number(at: 8, 4))
-    guard (1..<unitLimit).contains(count), common <= packetLimit else { return nil }
-    guard common == 0 else { return sizes.length == 12 && common * count < byteLimit ? common * count : nil }
-    guard sizes.length == 12 + 4 * count else { return nil }
+  /// Returns the sum of the packets' sizes and their number; nil if all are of one size, which AAC's aren't, if one
+  /// isn't plausible, or if there are too many.
+  private static func sizes(of sizes: Box) -> (bytes: Int, packets: Int)? {
+    let count = sizes.number(at: 8, 4)
+    guard sizes.number(at: 4, 4) == 0, (1..<unitLimit).contains(count), sizes.length == 12 + 4 * count else {
+      return nil
+    }
     var sum = 0
     for start in stride(from: 12, to: sizes.length, by: 65_536) {
       let bytes = sizes.bytes(65_536, from: start)
@@ -135,7 +153,7 @@ extension SoundBoxes {
         sum += size
       }
     }
-    return sum < byteLimit ? sum : nil
+    return sum < byteLimit ? (sum, count) : nil
   }
 
   /// Greater packets are an error in ffmpeg.

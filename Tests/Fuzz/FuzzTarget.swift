@@ -15,6 +15,7 @@ struct FuzzTarget: Sendable {
     FuzzTarget(name: "request", run: fuzzRequest), FuzzTarget(name: "chunked", run: fuzzChunked),
     FuzzTarget(name: "multipart", run: fuzzMultipart), FuzzTarget(name: "values", run: fuzzValues),
     FuzzTarget(name: "labels", run: fuzzLabels), FuzzTarget(name: "embedded", run: fuzzEmbedded),
+    FuzzTarget(name: "boxes", run: fuzzBoxes),
   ]
 
   /// The target that deploy/fuzz requests.

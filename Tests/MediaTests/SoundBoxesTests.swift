@@ -79,18 +79,49 @@ final class SoundBoxesTests {
     #expect(SoundBoxes(path: try make("quicktime.mov", ["-c:a", "aac"])) == nil)
   }
 
-  @Test("the bit rate is that of the packets, whatever the headers say; a wrong number of packets is left to ffprobe")
+  @Test("the bit rate is that of the packets, whatever the headers say; tables that disagree are left to ffprobe")
   func bitRate() throws {
     let path = try make("plain.m4a", ["-c:a", "aac"])
     let bytes = try Data(contentsOf: URL(filePath: path))
-    for (type, offset, isPlain) in [("esds", 24, true), ("esds", 28, true), ("stsz", 19, true), ("stsz", 11, false)] {
+    for (type, offset, isPlain) in [
+      ("esds", 24, true), ("esds", 28, true), ("stsz", 19, true), ("stsz", 11, false), ("stsz", 7, false),
+      ("stts", 7, false), ("stts", 11, false), ("stsc", 11, false), ("stsc", 15, false), ("stsc", 19, false),
+      ("stco", 7, false), ("elst", 11, true), ("elst", 15, true), ("elst", 19, false), ("elst", 7, false),
+    ] {
       var changed = bytes
       changed[try #require(bytes.range(of: Data(type.utf8))).upperBound + offset] ^= 1
       try changed.write(to: URL(filePath: path))
       #expect((SoundBoxes(path: path) != nil) == isPlain, "\(type)")
+      guard isPlain else { continue }
       let found = try facts(path)
       #expect(found.0 == found.1, "\(type)")
     }
+  }
+
+  @Test("boxes in an order in which ffmpeg understands them differently are left to ffprobe")
+  func order() throws {
+    let path = try make("plain.m4a", ["-c:a", "aac"])
+    let bytes = try Data(contentsOf: URL(filePath: path))
+    func box(_ type: String) throws -> Range<Int> {
+      let start = try #require(bytes.range(of: Data(type.utf8))).lowerBound - 4
+      return start..<start + bytes[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
+    }
+    for (first, second) in [("mdhd", "hdlr"), ("hdlr", "minf"), ("mvhd", "trak"), ("stsd", "stts")] {
+      let (one, other) = (try box(first), try box(second))
+      try #require(one.upperBound == other.lowerBound, "\(first), \(second)")
+      var changed = bytes
+      changed.replaceSubrange(one.lowerBound..<other.upperBound, with: bytes[other] + bytes[one])
+      try changed.write(to: URL(filePath: path))
+      #expect(SoundBoxes(path: path) == nil, "\(first), \(second)")
+    }
+    // The order of the others is theirs.
+    let (one, other) = (try box("stsc"), try box("stsz"))
+    try #require(one.upperBound == other.lowerBound)
+    var changed = bytes
+    changed.replaceSubrange(one.lowerBound..<other.upperBound, with: bytes[other] + bytes[one])
+    try changed.write(to: URL(filePath: path))
+    let found = try facts(path)
+    #expect(SoundBoxes(path: path) != nil && found.0 == found.1)
   }
 
   @Test("any byte of the headers may be wrong, and the file may end anywhere")
