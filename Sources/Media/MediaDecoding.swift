@@ -32,6 +32,15 @@ extension MediaFacts {
   }
 }
 
+extension MediaFacts {
+  /// Number of frames that ffmpeg collects before it converts and writes them, 32 KB; nil for those of a packet.
+  ///
+  /// Decoding 600 s of stereo into a file takes ffmpeg 0.52 s of processor time that way, and 0.61 s with the packets
+  /// of AAC, 1024 frames. But it forgets what it has collected if the number of channels or the rate changes. In MP4,
+  /// the header gives both for AAC.
+  fileprivate var framesPerPacket: Int? { demuxer == .mov && codec == "aac" ? max(8192 / channels, 1) : nil }
+}
+
 /// The sound of a file as ffmpeg decodes it. Frame 0 is at 0 on the file's clock, and silence fills gaps. Blocks. Use
 /// it from one thread at a time.
 package final class MediaDecoding {
@@ -70,9 +79,12 @@ package final class MediaDecoding {
     self.facts = facts
     self.path = path
     samples = [Float](repeating: 0, count: max(Self.samplesPerRead / facts.channels, 1) * facts.channels)
-    let output = target == nil ? Self.pipeWords : Self.copyWords
+    let output =
+      target == nil
+      ? Self.outputWords(facts) + Self.pipeWords
+      : Self.outputWords(facts, packet: facts.framesPerPacket) + Self.copyWords
     run = try FencedRun(
-      [ffmpeg.path] + FFmpeg.quietly + facts.clockWords + ffmpeg.inputWords(facts) + Self.outputWords(facts) + output,
+      [ffmpeg.path] + FFmpeg.quietly + facts.clockWords + ffmpeg.inputWords(facts) + output,
       reading: path, writing: target?.path, startingAt: target?.headBytes, in: fencing)
     copy = target.map { [run] in DecodedCopy(of: run, from: $0.headBytes) }
   }
@@ -81,15 +93,17 @@ package final class MediaDecoding {
 
   /// Without a clock, all output is sound. With a clock, sound before frame 0 is dropped, and silence precedes sound
   /// that begins later, exact to the frame. After that, silence is inserted only where the clock jumps by more than the
-  /// milliseconds that some containers count in. Sound is never stretched.
-  private static func outputWords(_ facts: MediaFacts) -> [String] {
-    var words = ["-map", "0:a:0", "-vn", "-sn", "-dn"]
+  /// milliseconds that some containers count in. Sound is never stretched. `packet`: number of frames to collect.
+  private static func outputWords(_ facts: MediaFacts, packet: Int? = nil) -> [String] {
+    var (words, filters) = (["-map", "0:a:0", "-vn", "-sn", "-dn"], [String]())
     if let first = facts.firstFrame {
       let start = facts.clockLeaps ? 0 : first
       let early = facts.firstIsLate.map { "asetpts=if(eq(N\\,0)\\,PTS-\($0)/SR/TB\\,PTS)," } ?? ""
-      let filter = facts.demuxer == .flv ? early + closingLeaps + "," : ""
-      words += ["-af", filter + "aresample=async=1:first_pts=\(start):min_comp=0.00001:min_hard_comp=\(facts.leap)"]
+      if facts.demuxer == .flv { filters.append(early + closingLeaps) }
+      filters.append("aresample=async=1:first_pts=\(start):min_comp=0.00001:min_hard_comp=\(facts.leap)")
     }
+    if let packet { filters.append("asetnsamples=n=\(packet):p=0") }
+    if !filters.isEmpty { words += ["-af", filters.joined(separator: ",")] }
     if let layout = facts.layout { words += ["-channel_layout", layout] }
     words += ["-ar", "\(facts.sampleRate)", "-ac", "\(facts.channels)", "-c:a", "pcm_f32le", "-f", "f32le"]
     return words
