@@ -178,7 +178,12 @@ import Testing
     let held = Task { try await lane.run(for: client) { gate.wait() } }
     let waiting = Task { try await lane.run(for: client, isUnderWay: true) { gate.wait() } }
     try await bench.eventually { lane.figures.waiting == 1 }
-    let samples = try await bench.respond(.get, target + "&start=1&end=1.003", from: crowd)
+    var samples = try await bench.respond(.get, target + "&start=1&end=1.003", from: crowd)
+    // On a busy machine, the kernel may be writing the file to the disk, or have evicted it.
+    for _ in 0..<1000 where samples.status == .tooManyRequests {
+      #expect(FileManager.default.contents(atPath: bench.store.folder(of: recording.id) + "/audio.wav") != nil)
+      samples = try await bench.respond(.get, target + "&start=1&end=1.003", from: crowd)
+    }
     #expect(samples.status == .ok)
     let text = String(decoding: try await samples.body.collect(), as: UTF8.self)
     let expected = [2001, 2003, 2005].map { Int16(truncatingIfNeeded: $0 * 7919) }.map { "\($0),\($0)" }
