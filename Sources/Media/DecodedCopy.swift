@@ -82,10 +82,14 @@ package final class DecodedCopy {
     if let failure { throw .system(operation: "read", errno: failure) }
     let size = run.outputSize
     guard size >= 0 else { throw .system(operation: "seek", errno: errno) }
-    guard signal == SIGXFSZ || hasFailedToWrite(run.exitStatus, size - start) else { return signal }
+    let status = run.exitStatus
+    guard signal == SIGXFSZ || hasFailedToWrite(status, size - start) else {
+      // Whatever made it give up, what it has decoded counts, as long as that could be written.
+      if let status, status != 0, let number = run.tryWriting() { throw .system(operation: "write", errno: number) }
+      return signal
+    }
     // ffmpeg 5.1 doesn't say why, so this process tries. There may be room again by now, or only for root.
-    let number = run.tryWriting() ?? run.exitStatus.flatMap { Self.failedWrites[$0] } ?? ENOSPC
-    throw .system(operation: "write", errno: number)
+    throw .system(operation: "write", errno: run.tryWriting() ?? status.flatMap { Self.failedWrites[$0] } ?? ENOSPC)
   }
 
   /// Whether a program that exited with this status, and left this many bytes in the file, couldn't write all of them.
@@ -95,9 +99,9 @@ package final class DecodedCopy {
   }
 
   /// The errors of writes, by exit status. ffmpeg 5.1 exits with 1; 7 and 9 exit with the low byte of the negative
-  /// errno. Each writes its last report before that.
+  /// errno. Each writes its last report before that. EIO isn't among them: ffmpeg also says so of files that end early.
   private static let failedWrites: [Int32: Int32] = [
-    1: ENOSPC, 256 - ENOSPC: ENOSPC, 256 - EDQUOT: EDQUOT, 256 - EFBIG: EFBIG, 256 - EIO: EIO,
+    1: ENOSPC, 256 - ENOSPC: ENOSPC, 256 - EDQUOT: EDQUOT, 256 - EFBIG: EFBIG,
   ]
 
   /// Writes the bytes before the first number, cuts the file after `count` numbers, and makes it durable. Call it after

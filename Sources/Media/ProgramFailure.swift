@@ -21,8 +21,6 @@ package enum ProgramFailure: Sendable, Equatable {
   case outOfMemory
   /// It was killed from outside.
   case killed
-  /// It stopped in the middle of its work with this status.
-  case stopped(status: Int32)
   /// It did not run at all.
   case notStarted(status: Int32)
 

@@ -117,9 +117,6 @@ extension WorkerFailure {
     switch failure {
     case .crashed(let signal):
       self.init(code: "decoder_failed", detail: "ffmpeg crashed on this file (signal \(signal)).", retry: true)
-    case .stopped(let status):
-      self.init(
-        code: "decoder_failed", detail: "ffmpeg stopped in the middle of this file (status \(status)).", retry: true)
     case .outOfMemory:
       self.init(code: "memory_limit", detail: "ffmpeg ran out of memory on this file.", retry: true)
     case .killed:

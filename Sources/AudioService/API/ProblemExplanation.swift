@@ -386,8 +386,7 @@ struct ProblemExplanation: Sendable {
       "The file is unusual: convert it, for example to FLAC, and upload that."),
     Self(
       "decoder_failed", "The decoder crashed",
-      "ffmpeg crashed on this file, or stopped in its middle.",
-      "The file is probably damaged: convert or repair it, and upload that."),
+      "ffmpeg crashed on this file.", "The file is probably damaged: convert or repair it, and upload that."),
     Self(
       "encoder_failed", "The result couldn't be written",
       "ffmpeg could not write the result in the requested format.", "Choose another format."),
