@@ -27,6 +27,8 @@ package final class Service: Sendable {
   ) throws {
     let log = ServiceLog(logger)
     let work = WorkQueue(label: "storage")
+    // A file that can't be used is found before anything is created or changed.
+    _ = try Access(configuration) { .now }
     let storage = try OpenStorage(configuration)
     let catalog = storage.catalog
     let access = try Access(configuration) { catalog.time }

@@ -181,7 +181,8 @@ import Testing
     var samples = try await bench.respond(.get, target + "&start=1&end=1.003", from: crowd)
     // On a busy machine, the kernel may be writing the file to the disk, or have evicted it.
     for _ in 0..<1000 where samples.status == .tooManyRequests {
-      #expect(FileManager.default.contents(atPath: bench.store.folder(of: recording.id) + "/audio.wav") != nil)
+      #expect(
+        FileManager.default.contents(atPath: bench.folder.path + "/data/recordings/\(recording.id)/audio.wav") != nil)
       samples = try await bench.respond(.get, target + "&start=1&end=1.003", from: crowd)
     }
     #expect(samples.status == .ok)

@@ -21,9 +21,8 @@ package final class Catalog: Sendable {
   private let writes = Atomic<UInt64>(0)
   private let reads = Atomic<UInt64>(0)
   private let checkMicroseconds = Atomic<Int64>(0)
-  /// How many milliseconds the database's clock is ahead of this machine's.
-  /// Milliseconds by which the catalog's clock is ahead; `.min` before they have been compared.
-  private let clockLead = Atomic<Int64>(.min)
+  /// The catalog's time in milliseconds when this machine was started; `.min` before clocks have been compared.
+  private let timeAtBoot = Atomic<Int64>(.min)
   /// Wraps a closure, because each access to one that is a mutex's value itself would wrap it in another closure, so
   /// that calling it would take longer and longer.
   private struct Listener {
@@ -85,18 +84,19 @@ package final class Catalog: Sendable {
   /// Calls `checkpoint` and closes the catalog. No other call may be in progress or follow.
   package func close() throws(StorageError) { try engine.close() }
 
-  /// The present time by the clock that everyone who shares the catalog goes by: this machine's, corrected by what it
-  /// differed from the database's when they were compared last, which happens every few seconds.
+  /// The present time by the clock that everyone who shares the catalog goes by. It is the database's, as of when the
+  /// clocks were compared last, which happens every few seconds, plus the time since then. So it doesn't follow this
+  /// machine's clock when that is set. Before the first comparison, and without a database server, it does.
   package var time: Timestamp {
-    let lead = clockLead.load(ordering: .relaxed)
-    return Timestamp(milliseconds: Timestamp.now.milliseconds + (lead == .min ? 0 : lead))
+    let start = timeAtBoot.load(ordering: .relaxed)
+    return start == .min ? .now : Timestamp(milliseconds: start + Timestamp.millisecondsSinceBoot)
   }
 
   /// Notes what the catalog's clock said, which took so long to hear. What is heard late, perhaps because this process
   /// was stopped meanwhile, would set its time back, and counts only if nothing better is known.
   func note(clock: Timestamp, after delay: Duration = .zero) {
-    guard delay < .seconds(1) || clockLead.load(ordering: .relaxed) == .min else { return }
-    clockLead.store(clock.milliseconds - Timestamp.now.milliseconds, ordering: .relaxed)
+    guard delay < .seconds(1) || timeAtBoot.load(ordering: .relaxed) == .min else { return }
+    timeAtBoot.store(clock.milliseconds - Timestamp.millisecondsSinceBoot, ordering: .relaxed)
   }
 
   /// How long the last successful `check` took, in seconds; 0 before the first.

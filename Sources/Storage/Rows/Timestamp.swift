@@ -17,6 +17,13 @@ package struct Timestamp: Sendable, Hashable, Comparable {
     return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
   }
 
+  /// Milliseconds since this machine was started, including those in which it slept. Nobody can set that clock.
+  static var millisecondsSinceBoot: Int64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+    return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+  }
+
   /// The time in RFC 3339 format, "2026-11-21T04:05:06.789Z", for the years 0000 to 9999.
   package var rfc3339: String {
     let (days, time) = Self.floorDivide(milliseconds, by: 86_400_000)
