@@ -237,7 +237,7 @@ final class FencedRun {
 
   private enum Taken { case nothing, something, end }
 
-  /// Reads from standard output what is there, or the next that comes in this many milliseconds.
+  /// Reads what the program has written to standard output, waiting for it at most this many milliseconds.
   private func takeReport(within milliseconds: Int32) -> Taken {
     var watched = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
     guard unsafe poll(&watched, 1, milliseconds) > 0 else { return .nothing }
@@ -248,7 +248,7 @@ final class FencedRun {
     return .something
   }
 
-  /// The arguments with which ffmpeg reports its progress to `closesOutput`, every so many seconds and at its end.
+  /// The arguments with which ffmpeg reports its progress for `closesOutput`: every `period` seconds, and at its end.
   static func progressWords(everySeconds period: Double) -> [String] {
     ["-stats_period", "\(period)", "-progress", "pipe:1"]
   }

@@ -54,7 +54,7 @@ package struct BucketIdentity: Sendable {
         throw error
       }
     }
-    // One that isn't an ID is nobody's.
+    // Anything that isn't an ID belongs to no catalog.
     return bytes.map { MediaID($0)?.text ?? "" }
   }
 

@@ -76,10 +76,10 @@ package final class BlockCache: Sendable {
     evict()
   }
 
-  /// Size of what is cached, in bytes of the disk.
+  /// How much of the disk the cached files take, in bytes.
   package var cost: Int64 { table.withLock { $0.cost } }
 
-  /// Size of what could be evicted now, in bytes of the disk. O(objects).
+  /// How much of the disk evicting would free now, in bytes. O(objects).
   package var evictableBytes: Int64 {
     table.withLock { $0.entries.values.reduce(0) { $0 + ($1.holds == 0 ? $1.cost : 0) } }
   }
@@ -239,7 +239,7 @@ package final class BlockCache: Sendable {
     case open(Errand)
   }
 
-  /// Returns an object, held; nil if there is none.
+  /// Returns an object that the caller then holds; nil if there is none.
   private func acquire(_ key: ObjectKey) throws(StorageError) -> Hold? {
     precondition(MediaStore.isFileName(key.name), "the name of a file in one folder")
     while true {
@@ -357,7 +357,7 @@ package final class BlockCache: Sendable {
 
   // MARK: Removing
 
-  /// Waits until nobody creates or removes the object's files, and reserves that for this thread.
+  /// Waits until no other thread creates or removes the object's files, and keeps others from doing so.
   private func occupy(_ key: ObjectKey) -> Errand {
     let own = Errand()
     while true {
@@ -417,7 +417,7 @@ package final class BlockCache: Sendable {
     errand.finish(.done)
   }
 
-  /// Lists what earlier processes left, and removes what is no object.
+  /// Lists the objects that earlier processes cached, and removes all other files.
   private func scan() throws(StorageError) {
     let found = try folder.list()
     table.withLock { table in
