@@ -1,3 +1,4 @@
+import Contract
 import Foundation
 import HTTP
 import Storage
@@ -41,6 +42,16 @@ import Testing
       #expect(text.contains("\"parameter\":\"name\""))
     }
     #expect(try bench.catalog.recordings(limit: 9).map(\.name) == ["talk.wav"])
+  }
+
+  @Test func openAPIsPatternAcceptsWhatTheServiceAccepts() throws {
+    let pattern = try #require(try OpenAPIDocument.shared.get().pattern(ofSchema: "DisplayName"))
+    // Beyond 16 bits, patterns have no notation that all tools share.
+    let differing = (0...0xFFFF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init).filter { scalar in
+      let text = String(scalar)
+      return (RecordingName(typed: text) != nil) != (text.firstMatch(of: pattern) != nil)
+    }
+    #expect(differing == [])
   }
 
   @Test func aResultKeepsATypedNameOrItsSourcesName() async throws {

@@ -123,6 +123,11 @@ extension OpenAPIDocument {
     return (defaults, others)
   }
 
+  /// The pattern that a schema's texts match anywhere; nil if it has none.
+  public func pattern(ofSchema name: String) throws -> Regex<AnyRegexOutput>? {
+    try root["components"]?["schemas"]?[name]?["pattern"]?.text.map(SchemaValidator.regex)
+  }
+
   /// The defaults of a schema's members, as a JSON object.
   public func memberDefaults(ofSchema name: String) -> String {
     let members = root["components"]?["schemas"]?[name]?["properties"]?.members ?? []

@@ -125,11 +125,17 @@ struct SchemaValidator {
     switch keyword {
     case "pattern":
       return fails(
-        try text.firstMatch(of: Regex(rule.text ?? "")) == nil, place, "“\(text)” breaks the pattern \(rule.brief)")
+        try text.firstMatch(of: Self.regex(rule.text ?? "")) == nil, place, "“\(text)” breaks the pattern \(rule.brief)"
+      )
     case "minLength": return fails(length < rule.number ?? 0, place, "“\(text)” is too short")
     case "maxLength": return fails(length > rule.number ?? 0, place, "“\(text)” is too long")
     default: return fails(!Self.isOfFormat(text, rule.text ?? ""), place, "“\(text)” is no \(rule.text ?? "")")
     }
+  }
+
+  /// A pattern of JSON Schema, which is about code points.
+  static func regex(_ pattern: String) throws -> Regex<AnyRegexOutput> {
+    try Regex(pattern).matchingSemantics(.unicodeScalar)
   }
 
   private static func isOfFormat(_ text: String, _ format: String) -> Bool {
