@@ -21,7 +21,7 @@ NEEDED = ("recordings acknowledged", "offsets acknowledged", "jobs that ended", 
 
 class Cluster:
     def __init__(self, programs, folder, lease, standby=True, is_synchronous=True, skew=0, seed=0):
-        """A node runs any of `programs` each time that it starts. Some nodes' clocks are wrong by `skew` seconds."""
+        """A node runs any of `programs` each time that it starts. Some nodes' clocks are wrong by up to `skew` seconds."""
         self.programs, self.folder, self.lease, self.skew, self.seed = programs, folder, lease, skew, seed
         self.media = os.path.join(folder, "media")
         self.network = Network()
@@ -65,7 +65,8 @@ def run(programs, seconds, clients, lease, seed, keep, is_synchronous, skew):
 def go(cluster, seconds, clients, seed):
     cluster.start(3)
     cluster.database.sql(TRIGGER)
-    kinds = NODE_FAULTS if cluster.network.can_cut else tuple(kind for kind in NODE_FAULTS if kind != "cut")
+    impossible = {"cut": not cluster.network.can_cut, "clock set": not cluster.skew}
+    kinds = [kind for kind in NODE_FAULTS if not impossible.get(kind)]
     if not cluster.network.can_cut:
         print("cluster-test: nodes are not cut off from the database: that needs root, for namespaces", flush=True)
     faults = [Faults(cluster, kinds, seed, (0.5, 3)), Faults(cluster, DATABASE_FAULTS, seed, (3, 9))]

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 
-NODE_FAULTS = ("kill -9", "stop", "cut", "drain")
+NODE_FAULTS = ("kill -9", "stop", "cut", "drain", "clock set")
 DATABASE_FAULTS = ("server crash", "failover", "standby hangs")
 
 
@@ -52,6 +52,8 @@ class Faults(threading.Thread):
             if not node.drain():
                 self.cluster.journal.violation("lost", f"{node.name} didn't end by itself when it was drained")
             self.bring_back(node)
+        elif kind == "clock set":
+            node.set_clock(self.random.randint(-self.cluster.skew, self.cluster.skew))
         elif kind == "server crash":
             self.cluster.database.crash(self.random.uniform(0, 3))
         elif kind == "failover":

@@ -28,16 +28,25 @@ class Node:
         self.port = 8080 if self.inside else free_port()
         self.log = os.path.join(cluster.folder, self.name + ".log")
         self.process, self.random = None, random.Random(f"{cluster.seed} {number}")
+        self.error = os.path.join(cluster.folder, self.name + ".clock")
+        self.set_clock((0, -cluster.skew, cluster.skew)[number % 3])
+
+    def set_clock(self, error):
+        """Makes the node's clock wrong by `error` seconds, within a second if it runs."""
+        with open(self.error + ".new", "w") as file:
+            file.write(f"{error:+}s")
+        os.rename(self.error + ".new", self.error)
 
     def clock(self):
-        """The environment that makes the node's clock wrong, differently for each node."""
-        skew = (0, -self.cluster.skew, self.cluster.skew)[self.number % 3]
-        if not skew:
+        """The environment that makes the node's clock wrong."""
+        if not self.cluster.skew:
             return {}
         library = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
         if not library:
             raise SystemExit("cluster-test: libfaketime is missing, which makes clocks wrong; --skew 0 goes without")
-        return {"LD_PRELOAD": library, "FAKETIME": f"{skew:+}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_NO_CACHE": "1"}
+        return {
+            "LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": self.error, "FAKETIME_CACHE_DURATION": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
 
     def start(self):
         words = [
