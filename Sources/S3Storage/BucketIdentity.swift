@@ -20,7 +20,7 @@ package struct BucketIdentity: Sendable {
 
   /// Binds the catalog to the bucket. The catalog decides on the ID, so of several first nodes all write the same.
   static func bound(_ catalog: some MediaBinding, to client: S3Client) throws(StorageError) -> BucketIdentity {
-    let name = "s3://\(client.bucket.name)/\(client.bucket.prefix)"
+    let name = client.bucket.address
     let bound = try catalog.boundMedia()
     if let found = try found(by: client) {
       if bound.id == nil, !bound.hasContent, try hasRecordings(client) { throw .otherMedia(path: name) }

@@ -38,36 +38,55 @@ extension S3Blobs {
   /// read, because it is damaged or of a newer version, all that the recording has stays for another day.
   ///
   /// A recording that can't be settled doesn't keep others; then the first error is thrown at the end.
-  package func removeGarbage(of catalog: Catalog) throws(StorageError) {
-    let batch = 1000
+  package func removeGarbage(of catalog: Catalog) throws(StorageError) { try removeGarbage(of: catalog, batch: 1000) }
+
+  /// The same, with `batch` rows at a time.
+  func removeGarbage(of catalog: Catalog, batch: Int) throws(StorageError) {
     var failure: StorageError?
-    while failure == nil {
-      let due = try catalog.takeGarbage(limit: batch)
-      for (folder, garbage) in Dictionary(grouping: due, by: \.folder) {
-        do throws(StorageError) { try collect(garbage, of: folder, catalog) } catch { failure = failure ?? error }
-        if case .storeUnreachable? = failure { break }
-      }
+    // What can't be removed now comes first the next time, too.
+    var (failed, stuck, limit) = (Set<RecordingID>(), 0, batch)
+    var isLast = false
+    while !isLast, stuck < 10 * batch {
+      let due = try catalog.takeGarbage(limit: limit)
       // Unreadable rows stay and come again, so a batch with some of them must be the last.
-      if due.count < batch { break }
+      isLast = due.count < limit
+      for (folder, garbage) in Dictionary(grouping: due, by: \.folder) where !failed.contains(folder) {
+        do throws(StorageError) { try collect(garbage, of: folder, catalog) } catch {
+          if error.isTransient, client.isFailing { throw error }
+          failure = failure ?? error
+          failed.insert(folder)
+          stuck += garbage.count
+        }
+      }
+      limit = batch + stuck
     }
     while try catalog.forgetAttempts(limit: batch) == batch {}
+    do throws(StorageError) { try abortMultiparts(of: catalog) } catch { failure = failure ?? error }
     if let failure { throw failure }
-    try abortMultiparts(of: catalog)
   }
 
   /// Discards the parts of multipart uploads that were begun a day ago and haven't ended.
   private func abortMultiparts(of catalog: Catalog) throws(StorageError) {
     let batch = 1000
-    while true {
+    var failure: StorageError?
+    while failure == nil {
       let due = try catalog.takeMultiparts(limit: batch)
+      var aborted: [UnfinishedMultipart] = []
       for unfinished in due {
-        try StorageError.translating { () throws(S3Error) in
-          try client.abort(S3Multipart(key: unfinished.key, id: unfinished.id))
+        do throws(StorageError) {
+          try StorageError.translating { () throws(S3Error) in
+            try client.abort(S3Multipart(key: unfinished.key, id: unfinished.id))
+          }
+          aborted.append(unfinished)
+        } catch {
+          failure = failure ?? error
+          if error.isTransient { break }
         }
       }
-      try catalog.forget(due)
-      if due.count < batch { return }
+      try catalog.forget(aborted)
+      if due.count < batch { break }
     }
+    if let failure { throw failure }
   }
 
   private func collect(_ garbage: [Garbage], of id: RecordingID, _ catalog: Catalog) throws(StorageError) {

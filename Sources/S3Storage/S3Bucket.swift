@@ -42,6 +42,9 @@ package struct S3Bucket: Sendable, Equatable {
   /// What paths begin with: "/BUCKET" or nothing.
   let base: String
 
+  /// What messages call the bucket.
+  var address: String { "s3://\(name)/\(prefix)" }
+
   /// Parses an address; see above. `options` are further ones.
   package init(_ address: String, options: [(name: String, value: String)] = []) throws(S3Error) {
     do { try self.init(parsing: address, options) } catch { throw .invalidAddress(error) }

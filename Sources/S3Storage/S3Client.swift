@@ -9,7 +9,8 @@ import Synchronization
 /// once. Keys are never written twice with different content, so a repeated PUT is harmless.
 ///
 /// Every failure is retried where that is safe (see `RetryRule`), with random waits; then the last error is thrown. For
-/// a second after that, further calls throw it at once.
+/// a second after that, further calls throw it at once, unless others have succeeded meanwhile: then it was about one
+/// object.
 package final class S3Client: Sendable {
   /// The bucket.
   package let bucket: S3Bucket
@@ -22,11 +23,19 @@ package final class S3Client: Sendable {
   private let hasFailed = Atomic<Bool>(false)
   private let lacksRoom = Atomic<Bool>(false)
   private let breaker = Mutex(Breaker())
+  private let binding = Mutex(Binding())
+
+  /// The bucket that every key must reach, and the key that was last seen to reach it.
+  private struct Binding {
+    var identity: String?
+    var confirmed: S3Credentials?
+  }
 
   /// While the store fails, most calls fail at once instead of waiting for it, and thereby keeping a thread each.
   private struct Breaker {
     var failure: S3Error?
     var nextTry = ContinuousClock.now
+    var lastSuccess: ContinuousClock.Instant?
 
     /// Returns why a call must not be made; nil for all of a store that works, and for one whenever it is due.
     mutating func refusal(pause seconds: Double) -> S3Error? {
@@ -35,6 +44,8 @@ package final class S3Client: Sendable {
       nextTry = .now + .seconds(seconds)
       return nil
     }
+
+    func hasSucceeded(since start: ContinuousClock.Instant) -> Bool { lastSuccess.map { $0 > start } ?? false }
   }
 
   /// Creates a client. Loads libcurl, but makes no connection. `now` is a clock for tests.
@@ -46,6 +57,10 @@ package final class S3Client: Sendable {
     // Not during another call: initializing isn't safe then in libcurl before 7.84.
     _ = CurlHandle.isReady
   }
+
+  /// From now on, no key is used before it was seen to reach the bucket with this identity: elsewhere, the
+  /// same name may be another bucket, where everything is missing.
+  func expect(_ identity: String) { binding.withLock { $0 = Binding(identity: identity) } }
 
   /// Throws if the bucket can't be listed, with the clearest error that the store has: unlike HEAD, a listing says what
   /// is wrong.
@@ -64,7 +79,7 @@ package final class S3Client: Sendable {
   /// Takes in that another client of the bucket has succeeded.
   func noteRecovery() {
     hasFailed.store(false, ordering: .relaxed)
-    breaker.withLock { $0.failure = nil }
+    breaker.withLock { ($0.failure, $0.lastSuccess) = (nil, .now) }
   }
 
   /// Whether the bucket was full when something was put last.
@@ -96,20 +111,23 @@ package final class S3Client: Sendable {
   func send(
     to destination: S3Destination, bytes: Int64, retry rule: RetryRule = .always, _ request: () -> S3Request
   ) throws(S3Error) -> S3Response {
-    let pause = settings.breakSeconds
+    let (pause, start) = (settings.breakSeconds, ContinuousClock.now)
     let (refusal, isOpen) = breaker.withLock { ($0.refusal(pause: pause), $0.failure != nil) }
     if let refusal { throw refusal }
     do throws(S3Error) {
       let response = try repeated(to: destination, bytes: bytes, retry: rule, isTrial: isOpen, request)
-      if isFailing { noteRecovery() }
+      noteRecovery()
       return response
     } catch {
       if error == .quotaExceeded { lacksRoom.store(true, ordering: .relaxed) }
-      // A key that may not do this may do something else.
-      if error.isTransient, error != .damaged, pause > 0 {
-        breaker.withLock { ($0.failure, $0.nextTry) = (error, .now + .seconds(pause)) }
+      let isGeneral = breaker.withLock { breaker in
+        // A key that may not do this may do something else.
+        guard error.isTransient, error != .damaged else { return error.isGeneral }
+        guard !breaker.hasSucceeded(since: start) else { return false }
+        if pause > 0 { (breaker.failure, breaker.nextTry) = (error, .now + .seconds(pause)) }
+        return true
       }
-      if error.isGeneral != isFailing { hasFailed.store(error.isGeneral, ordering: .relaxed) }
+      if isGeneral != isFailing { hasFailed.store(isGeneral, ordering: .relaxed) }
       throw error
     }
   }
@@ -125,11 +143,13 @@ package final class S3Client: Sendable {
     var failures = 0
     while true {
       let key = try credentials.current()
-      let request = request()
-      let outcome = try attempt(request, destination, bytes, key, after: elapsed())
+      let isConfirmed = binding.withLock { $0.identity == nil || $0.confirmed == key }
+      let request = isConfirmed ? request() : Self.identityRequest
+      let outcome = try attempt(request, isConfirmed ? destination : .memory, bytes, key, after: elapsed())
       let (error, wasSent): (S3Error, Bool)
       switch outcome {
       case .answered(let response):
+        if !isConfirmed, try confirm(key, request.error(in: response), response.body) { continue }
         guard let reported = request.error(in: response) else { return response }
         (error, wasSent) = (reported, true)
       case .failed(let failure, let sent): (error, wasSent) = (failure, sent)
@@ -149,6 +169,19 @@ package final class S3Client: Sendable {
       let pause = settings.pause(after: failures, using: &generator)
       guard settings.hasTime(after: elapsed() + pause) else { throw error }
       Self.pause(seconds: pause)
+    }
+  }
+
+  private static let identityRequest = S3Request(method: .get, key: BucketIdentity.key)
+
+  /// Takes in what the bucket that a key reaches has as its identity, and returns whether the key can be used. Throws
+  /// `.otherBucket` if it isn't the right one.
+  private func confirm(_ key: S3Credentials, _ error: S3Error?, _ found: [UInt8]) throws(S3Error) -> Bool {
+    guard error == nil || error == .noSuchKey else { return false }
+    return try binding.withLock { binding throws(S3Error) in
+      guard error == nil, MediaID(found)?.text == binding.identity else { throw .otherBucket(name: bucket.address) }
+      binding.confirmed = key
+      return true
     }
   }
 

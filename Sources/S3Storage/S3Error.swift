@@ -20,6 +20,8 @@ package enum S3Error: Error, Equatable, Sendable {
   case clockSkew(serverTime: Timestamp?)
   /// There is no such bucket.
   case noSuchBucket
+  /// The key reaches another bucket than the catalog describes, for example that of another tenant.
+  case otherBucket(name: String)
   /// There is no such object.
   case noSuchKey
   /// There is no such multipart upload: it was completed or aborted.
@@ -56,7 +58,9 @@ package enum S3Error: Error, Equatable, Sendable {
   /// key looks like one that may not read the object.
   var isGeneral: Bool {
     switch self {
-    case .noCredentials, .badCredentials, .accessDenied, .wrongRegion, .clockSkew, .noSuchBucket, .libraryMissing: true
+    case .noCredentials, .badCredentials, .accessDenied, .wrongRegion, .clockSkew, .noSuchBucket, .otherBucket,
+      .libraryMissing:
+      true
     case .damaged: false
     default: isTransient
     }
@@ -79,6 +83,7 @@ extension S3Error: CustomStringConvertible {
     case .clockSkew(let time):
       "this machine's clock differs too much from the store's" + (time.map { ", which says \($0.rfc3339)" } ?? "")
     case .noSuchBucket: "there is no such bucket"
+    case .otherBucket(let name): "\(name) is another bucket than the catalog describes"
     case .noSuchKey: "there is no such object"
     case .noSuchUpload: "there is no such multipart upload"
     case .changed: "the object was replaced"

@@ -28,6 +28,7 @@ package struct S3Media: Sendable {
     let inspector = S3Client(bucket, credentials: credentials, settings: single)
     self.catalog = catalog
     let identity = try BucketIdentity.bound(catalog, to: client)
+    client.expect(identity.id)
     disk = try MediaStore(scratch: directory)
     cache = try BlockCache(
       directory: directory + "/cache", limitBytes: cacheBytes, spareBytes: spareBytes, client: client,

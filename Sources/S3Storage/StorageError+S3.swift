@@ -6,6 +6,7 @@ extension StorageError {
   init(_ error: S3Error) {
     switch error {
     case .quotaExceeded: self = .storeFull
+    case .otherBucket(let name): self = .otherMedia(path: name)
     case .file(let operation, let path, let code): self.init(errno: code, operation, path)
     case _ where error.isTransient: self = .storeUnreachable(detail: "\(error)")
     default: self = .objectStore(detail: "\(error)")

@@ -30,6 +30,8 @@ package final class ObjectStore: Sendable {
     case failsLate(code: String)
     /// Carries it out once the stream ends.
     case holds(until: AsyncStream<Never>)
+    /// Carries it out once the stream ends, but breaks the connection before the answer's content.
+    case breaks(until: AsyncStream<Never>)
     /// Carries it out after a while.
     case delays(Duration)
     /// Answers with other bytes than those of the object.
@@ -163,6 +165,7 @@ package final class ObjectStore: Sendable {
     if case .refuses(let status, let code) = fault { return StoreFailure(status, code).response }
     if case .delays(let duration) = fault { try await Task.sleep(for: duration) }
     if case .holds(let gate) = fault { for await _ in gate {} }
+    if case .breaks(let gate) = fault { for await _ in gate {} }
     let response: HTTPResponse
     do {
       // Before the content, so that a client that waits for 100 Continue doesn't send it in vain.
@@ -177,6 +180,7 @@ package final class ObjectStore: Sendable {
     } catch let failure as StoreFailure { response = failure.response }
     switch fault {
     case .cuts(let count): return Self.cut(response, after: count)
+    case .breaks: return Self.cut(response, after: 0)
     case .hangs:
       for await _ in AsyncStream<Never>.makeStream().stream {}
       return response

@@ -47,6 +47,25 @@ import Testing
     #expect(try cluster.catalog.takeMultiparts() == [])
   }
 
+  @Test("an object that can't be removed keeps no others, and is tried again the next time")
+  func refusedRemoval() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let node = try cluster.node("a")
+    let keys = (0..<5).map { _ in ObjectKey(RecordingID(), "waveform-1.pyramid") }
+    try cluster.catalog.announce(keys)
+    for key in keys { cluster.test.store.put([1], as: "\(key)", in: "sounds") }
+    cluster.advance(86_401)
+    // Each is asked for its description before it is removed.
+    cluster.test.store.fail(.none, .refuses(403, code: "AccessDenied"))
+    await #expect(throws: StorageError.objectStore(detail: "the key may not do this")) {
+      try await cluster.blocking { try node.blobs.removeGarbage(of: cluster.catalog, batch: 1) }
+    }
+    #expect(cluster.objects.count == 1)
+    try await cluster.blocking { try node.blobs.removeGarbage(of: cluster.catalog, batch: 1) }
+    #expect(cluster.objects.isEmpty)
+    #expect(try cluster.catalog.takeGarbage() == [])
+  }
+
   @Test("a node gets the map with the sound, and both stay while the sound is held")
   func maps() async throws {
     let cluster = try BlobsCluster()

@@ -77,6 +77,40 @@ import Testing
     #expect(test.store.objects(in: "sounds")["x"] == [3])
   }
 
+  @Test("a new key that reaches another bucket changes nothing there")
+  func otherBucket() async throws {
+    let folder = try TemporaryFolder()
+    func text(_ secret: String) -> [UInt8] {
+      Array("[default]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = \(secret)\n".utf8)
+    }
+    let path = try folder.file("credentials", text("old"))
+    let test = try TestStore(credentials: CredentialSource(file: path)) { $0.attempts = 2 }
+    test.store.setKeys([ObjectStore.Key("AKIDEXAMPLE", "old")])
+    let (ours, theirs) = (MediaID(), MediaID())
+    test.store.put(ours.content, as: BucketIdentity.key, in: "sounds")
+    test.client.expect(ours.text)
+    for _ in 0..<2 { try await test.blocking { try $0.put([1], as: "x") } }
+    #expect(test.store.received.count == 3, "the bucket is asked once for each key")
+    test.store.setKeys([ObjectStore.Key("AKIDEXAMPLE", "new")])
+    _ = try folder.file("credentials", text("new"))
+    for content in [theirs.content, [], nil] {
+      test.store.empty("sounds")
+      if let content { test.store.put(content, as: BucketIdentity.key, in: "sounds") }
+      let before = test.store.objects(in: "sounds")
+      await #expect(throws: S3Error.otherBucket(name: "s3://sounds/")) {
+        try await test.blocking { try $0.put([2], as: "x") }
+      }
+      await #expect(throws: S3Error.otherBucket(name: "s3://sounds/")) {
+        try await test.blocking { try $0.delete("x") }
+      }
+      #expect(test.store.objects(in: "sounds") == before && test.client.isFailing)
+    }
+    test.store.put(ours.content, as: BucketIdentity.key, in: "sounds")
+    test.store.fail(.refuses(503, code: "SlowDown"))
+    try await test.blocking { try $0.put([3], as: "x") }
+    #expect(test.store.objects(in: "sounds")["x"] == [3])
+  }
+
   @Test("a store that is busy is tried again, as often as the settings say")
   func busy() async throws {
     let test = try TestStore { $0.attempts = 3 }
@@ -107,6 +141,21 @@ import Testing
     #expect(test.store.received.count == 3)
     test.client.noteRecovery()
     #expect(try await failure() == nil)
+  }
+
+  @Test("an object that can't be read keeps nobody from others")
+  func oneObject() async throws {
+    let test = try TestStore { ($0.attempts, $0.breakSeconds) = (1, 3600) }
+    test.store.put([1, 2], as: "good", in: "sounds")
+    let gate = AsyncStream<Never>.makeStream()
+    test.store.fail(.breaks(until: gate.stream))
+    let bad = Task { try await test.blocking { try $0.get("bad", 0..<1) } }
+    while test.store.received.isEmpty { await Task.yield() }
+    #expect(try await test.blocking { try $0.get("good", 0..<1) } == [1])
+    gate.continuation.finish()
+    await #expect(throws: S3Error.self) { try await bad.value }
+    #expect(!test.client.isFailing)
+    #expect(try await test.blocking { try $0.get("good", 1..<2) } == [2])
   }
 
   @Test("of calls to a store that fails, one may try after a while, once")
