@@ -222,6 +222,26 @@ import Testing
     #expect(cache.cost <= 1_000_000)
   }
 
+  @Test("a full cache gives up a little more than it must, so that the next object needs no search for victims")
+  func evictionInAdvance() async throws {
+    let test = try CacheTest()
+    var keys: [ObjectKey] = []
+    for _ in 0..<67 { keys.append(try await test.put([1, 2, 3])) }
+    let cost = try await test.blocking { [keys] in
+      let cache = try test.cache()
+      _ = try cache.file(keys[0])
+      return cache.cost
+    }
+    let cache = try test.cache(limit: 64 * cost, in: test.directory + "-small")
+    let costs = try await test.blocking { [keys] in
+      try keys.dropFirst().map { key in
+        _ = try cache.file(key)
+        return cache.cost / cost
+      }
+    }
+    #expect(costs.suffix(4) == [63, 64, 63, 64], "\(costs) of \(cost)")
+  }
+
   /// A disk of a megabyte that has only the cache's objects.
   private final class SmallDisk: Sendable {
     let cache = Mutex<BlockCache?>(nil)

@@ -389,16 +389,20 @@ package final class BlockCache: Sendable {
   /// give their space back later.
   private func evict(for bytes: Int64 = 0) {
     let missing = max(0, bytes + spareBytes - freeBytes())
-    let victims = table.withLock { table -> [ObjectKey] in
+    let (wanted, cost, free) = table.withLock { table in
       let wanted = max(missing, table.cost - limitBytes)
-      guard wanted > 0 else { return [] }
+      guard wanted > 0 else { return (wanted, table.cost, [(key: ObjectKey, value: Entry)]()) }
       let free = table.entries.filter { $0.value.holds == 0 && table.busy[$0.key] == nil }
-      var (found, victims) = (0 as Int64, [ObjectKey]())
-      for (key, entry) in free.sorted(by: { $0.value.lastUse < $1.value.lastUse }) where found < wanted {
-        found += entry.cost
-        victims.append(key)
-      }
-      return victims
+      return (wanted, table.cost, free.map { $0 })
+    }
+    guard wanted > 0 else { return }
+    // Some more than is wanted, so that a full cache isn't sorted for each object that comes.
+    let most = wanted + cost / 32
+    var (found, victims) = (0 as Int64, [ObjectKey]())
+    for (key, entry) in free.sorted(by: { $0.value.lastUse < $1.value.lastUse }) {
+      guard found < wanted || found + entry.cost <= most else { break }
+      found += entry.cost
+      victims.append(key)
     }
     for victim in victims { removeUnlessHeld(victim) }
   }
