@@ -301,6 +301,9 @@ struct NodesSimulation {
     let others = nodes.indices.filter { nodes[$0].children[id]?.token == token }
     check(others.isEmpty, "two nodes work with one token")
     check(nodes[node].leases.tokens.contains(token), "a child without a lease")
+    if let job = rows[id], job.token == token {
+      check(job.failures < Self.maximumAttempts, "a child after \(job.failures) failures")
+    }
     nodes[node].children[id] = Child(token: token, leaseEnd: leaseEnds[token] ?? 0)
     count("children")
     if id == poison {
@@ -491,14 +494,14 @@ struct NodesSimulation {
       let places = nodes.indices.filter { nodes[$0].known.contains(id) }
       check(job.state.isFinished, "job \(index) is \(job.state) forever, and known to nodes \(places)")
       check(places.isEmpty, "job \(index) is \(job.state), and nodes \(places) still have it")
-      // The attempt that gives a job up counts too.
-      let most = Self.maximumAttempts + (job.state == .failed ? 1 : 0)
+      // An attempt that gives a job up counts too, and is repeated if it can't write that.
+      let tries = failed.count { $0.job == id }
+      let most = max(Self.maximumAttempts, tries) + (job.state == .succeeded ? 0 : 1)
       check(job.failures <= most, "\(job.failures) failures, \(job.state)")
       check(job.interruptions <= JobLifecycle.maximumLosses, "\(job.interruptions) losses")
       guard id == poison, job.state != .cancelled else { continue }
       check(job.state == .failed, "a job that brings down its nodes has \(job.state)")
       // Or it couldn't even begin too often.
-      let tries = failed.count { $0.job == id }
       check(
         job.interruptions == JobLifecycle.maximumLosses || tries >= Self.maximumAttempts,
         "it was given up after \(job.interruptions) losses and \(tries) failures")

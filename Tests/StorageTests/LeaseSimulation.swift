@@ -237,17 +237,18 @@ struct LeaseSimulation {
         nodes[node].workers[token]?.leaseEnd = sentAt + lease
         schedule(.deadline(token, node: node, run: run), in: deadline - now)
       }
-    case (.renew(let token), .refused): drop(token, node)
+    case (.renew(let token), .refused) where nodes[node].workers[token]?.hasChild != false: drop(token, node)
+    // Without a child, it has sent its end, and may never have heard how that went.
     case (.finish(let token), .refused(hasWon: false)), (.fail(let token), .refused(hasWon: false)),
-      (.giveBack(let token, _), .refused(hasWon: false)):
+      (.giveBack(let token, _), .refused(hasWon: false)), (.renew(let token), .refused(hasWon: false)):
       // Its files are its own: no other attempt's have these names.
       nodes[node].workers[token] = nil
       files.remove(token)
       checkNotNamed(token, "an attempt removed")
       count("refused")
-    case (.finish(let token), _), (.fail(let token), _), (.giveBack(let token, _), _): nodes[node].workers[token] = nil
+    case (.finish(let token), _), (.fail(let token), _), (.giveBack(let token, _), _), (.renew(let token), _):
+      nodes[node].workers[token] = nil
     case (.claim, _): break
-    default: break
     }
   }
 
