@@ -104,6 +104,10 @@ extension S3Blobs {
       }
     }
     for key in unneeded where !kept.contains(key) { try remove(key) }
+    // Whoever changed the recording hasn't described it.
+    if garbage.contains(.object(.description(of: id))), try catalog.recording(id) != nil, !catalog.describe(id) {
+      throw .storeUnreachable(detail: "\(ObjectKey.description(of: id)) can't be written")
+    }
     try catalog.forget(garbage)
     if isDeleted, try catalog.announcedObjects(of: id).isEmpty { try catalog.forgetDeletion(of: id) }
   }

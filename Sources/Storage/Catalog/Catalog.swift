@@ -71,11 +71,16 @@ package final class Catalog: Sendable {
   /// The limits that the transactions of a shared catalog keep.
   var sharedJobLimits: JobLimits? { isShared ? jobLimits.withLock { $0 } : nil }
 
-  /// Writes the current description of a recording into its folder.
-  package func describe(_ id: RecordingID) {
-    descriptions.withLock { $0 }?.describe(id) {
+  /// Writes the current description of a recording into its folder. Returns false if it couldn't.
+  @discardableResult
+  package func describe(_ id: RecordingID) -> Bool {
+    guard let keeper = descriptions.withLock({ $0 }) else { return true }
+    let promise = descriptionPromise(of: id)
+    let isWritten = keeper.describe(id) {
       try self.engine.readLatest { try Self.recording(id, CatalogTransaction($0)) }
     }
+    if isWritten, let promise { fulfill(promise) }
+    return isWritten
   }
 
   /// Makes the catalog's main file complete, so that it can be copied by itself. Others may keep reading.
@@ -152,6 +157,7 @@ package final class Catalog: Sendable {
         let transaction = CatalogTransaction(session)
         let value = try body(transaction)
         let changes = transaction.changes
+        try promiseDescriptions(of: changes.recordings, transaction)
         try feed?.announce(changes, in: session)
         return (value, changes)
       }

@@ -39,8 +39,9 @@ struct DescriptionKeeper: Sendable {
     self.onFailure = onFailure
   }
 
-  /// Describes a recording as returned by `current`, unless that is nil. Blocks on the disk.
-  func describe(_ id: RecordingID, as current: () throws -> Recording?) {
+  /// Describes a recording as returned by `current`, unless that is nil. Returns false, after `onFailure`, if it
+  /// couldn't. Blocks on the disk.
+  func describe(_ id: RecordingID, as current: () throws -> Recording?) -> Bool {
     queues[Int(id.hashValue.magnitude % UInt(queues.count))].sync {
       do {
         var described: Recording?
@@ -49,10 +50,12 @@ struct DescriptionKeeper: Sendable {
           described = recording
           if !store.hasOtherWriters { break }
         }
+        return true
       } catch {
         // The row is durable nevertheless, so the folder must no longer be marked as unfinished.
         try? store.removeMark(of: id)
         onFailure(id, StorageError(error))
+        return false
       }
     }
   }
