@@ -6,7 +6,8 @@ import tempfile
 import threading
 import time
 
-from checker import TRIGGER, Checker, table
+from bucket import Bucket
+from checker import TRIGGER, BucketChecker, FolderChecker, table
 from clients import Client, Follower, Journal, Receiver, StaleReader
 from database import Pair
 from faults import DATABASE_FAULTS, NODE_FAULTS, Faults
@@ -20,11 +21,16 @@ NEEDED = ("recordings acknowledged", "offsets acknowledged", "jobs that ended", 
 
 
 class Cluster:
-    def __init__(self, programs, folder, lease, standby=True, is_synchronous=True, skew=0, seed=0):
+    def __init__(self, programs, folder, lease, standby=True, is_synchronous=True, skew=0, seed=0, store="folder"):
         """A node runs any of `programs` each time that it starts. Some nodes' clocks are wrong by up to `skew` seconds."""
         self.programs, self.folder, self.lease, self.skew, self.seed = programs, folder, lease, skew, seed
-        self.media = os.path.join(folder, "media")
         self.network = Network()
+        if store == "folder":
+            self.media, self.bucket = os.path.join(folder, "media"), None
+            self.media_settings = ["--media", "file://" + self.media]
+        else:
+            self.bucket = Bucket(store, folder, os.path.dirname(programs[0]), self.network.database_side)
+            self.media_settings = self.bucket.settings()
         ports = (5432, 5433) if self.network.can_cut else (free_port(), free_port())
         self.database = Pair(folder, self.network.database_side, ports, standby, is_synchronous=is_synchronous)
         self.nodes, self.followers, self.deadline = [], [], float("inf")
@@ -43,12 +49,14 @@ class Cluster:
         for node in self.nodes:
             node.kill()
         self.database.stop()
+        if self.bucket:
+            self.bucket.stop()
 
 
-def run(programs, seconds, clients, lease, seed, keep, is_synchronous, skew):
+def run(programs, seconds, clients, lease, seed, keep, is_synchronous, skew, store):
     folder = tempfile.mkdtemp(prefix="stillwave-cluster-")
     print(f"cluster-test: seed {seed}, everything is in {folder}" + ("" if keep else ", unless all is well"), flush=True)
-    cluster = Cluster(programs, folder, lease, is_synchronous=is_synchronous, skew=skew, seed=seed)
+    cluster = Cluster(programs, folder, lease, is_synchronous=is_synchronous, skew=skew, seed=seed, store=store)
     cluster.journal = Journal(os.path.join(folder, "clients.log"))
     cluster.receiver = Receiver(cluster.network.client_side, cluster.journal)
     is_well = False
@@ -70,6 +78,8 @@ def go(cluster, seconds, clients, seed):
     if not cluster.network.can_cut:
         print("cluster-test: nodes are not cut off from the database: that needs root, for namespaces", flush=True)
     faults = [Faults(cluster, kinds, seed, (0.5, 3)), Faults(cluster, DATABASE_FAULTS, seed, (3, 9))]
+    if cluster.bucket:
+        faults.append(Faults(cluster, cluster.bucket.faults, seed, (2, 8)))
     threads = [Client(number, cluster, seed) for number in range(clients)] + [StaleReader(clients, cluster, seed)]
     cluster.followers = [Follower(clients + 1 + number, cluster, seed, node) for number, node in enumerate(cluster.nodes)]
     for thread in threads + cluster.followers + faults:
@@ -81,7 +91,7 @@ def go(cluster, seconds, clients, seed):
     # All is well again: what the clients have begun they can end.
     cluster.deadline = time.monotonic() + 60
     broken = broken or wait(threads, 90, until_all_end=True)
-    journal, checker = cluster.journal, Checker(cluster)
+    journal, checker = cluster.journal, (BucketChecker if cluster.bucket else FolderChecker)(cluster)
     # So that no webhook has to wait for a long pause.
     cluster.receiver.is_patient = True
     left = checker.settle()

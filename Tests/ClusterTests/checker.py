@@ -157,7 +157,7 @@ class Checker:
                 self.lost(f"recording {recording} has waveform “{state}” and file “{audio}”", at)
                 continue
             for name in filter(None, (audio, waveform, working)):
-                if not os.path.exists(os.path.join(self.cluster.media, "recordings", recording, name)):
+                if not self.has(f"recordings/{recording}/{name}"):
                     self.lost(f"the file {name} of {recording} is gone", at)
             node = self.cluster.nodes[number % len(self.cluster.nodes)]
             status, body = self.get(node, f"/v1/recordings/{recording}/audio")
@@ -197,7 +197,7 @@ class Checker:
                     self.lost(f"job {job} has sent no webhook", facts["at"])
 
     def objects(self):
-        """After a collection, the folder has exactly the files that rows name."""
+        """After a collection, the media have exactly the files that rows name."""
         # What may still be in use is kept for an hour, and what a killed node left for a day. Now nothing is in use.
         self.database.sql("UPDATE attempts SET due = 0 WHERE due IS NOT NULL")
         self.database.sql("UPDATE garbage SET due = 0")
@@ -214,13 +214,39 @@ class Checker:
         for stray in strays:
             self.journal.violation("stray", f"{stray} is named by no row")
 
-    def strays(self):
-        """The files in the folder that no row explains."""
+    def named(self):
+        """The names of each recording's files, by recording."""
         named = {}
         for recording, *keys in self.database.rows("SELECT id, audio_key, working_key, waveform_key FROM recordings"):
             named[recording] = {"recording.json", *(self.name(key, recording) for key in keys if key)}
         for recording, key in self.database.rows("SELECT recording, key FROM conversions"):
             named.setdefault(recording, set()).add(self.name(key, recording))
+        return named
+
+    def name(self, key, recording):
+        """The name in an object's key, which must belong to the recording."""
+        folder, name = key.rsplit("/", 1)
+        return name if folder == f"recordings/{recording}" else f"elsewhere, as {key}"
+
+    def get(self, node, path):
+        connection = node.connect(30)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+
+class FolderChecker(Checker):
+    """For media in a folder."""
+
+    def has(self, path):
+        return os.path.exists(os.path.join(self.cluster.media, path))
+
+    def strays(self):
+        """The files in the folder that no row explains."""
+        named = self.named()
         uploads = {row[0] for row in self.database.rows("SELECT id FROM uploads WHERE recording IS NULL")}
         jobs = {row[0] for row in self.database.rows("SELECT id FROM jobs WHERE state IN ('queued', 'running')")}
         strays, number = [], 0
@@ -235,11 +261,6 @@ class Checker:
         with self.journal.lock:
             self.journal.counts["files that rows name"] = number
         return strays
-
-    def name(self, key, recording):
-        """The name in an object's key, which must belong to the recording."""
-        folder, name = key.rsplit("/", 1)
-        return name if folder == f"recordings/{recording}" else f"elsewhere, as {key}"
 
     def age_leftovers(self):
         """Renames what killed nodes left as if it were two days older: the time is in the names."""
@@ -263,14 +284,45 @@ class Checker:
     def entries(self, folder):
         return sorted(os.listdir(os.path.join(self.cluster.media, folder)))
 
-    def get(self, node, path):
-        connection = node.connect(30)
-        try:
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        finally:
-            connection.close()
+
+class BucketChecker(Checker):
+    """For media in a bucket."""
+
+    def check(self):
+        self.keys = set(self.cluster.bucket.keys())
+        super().check()
+        self.digests()
+
+    def has(self, path):
+        return path in self.keys
+
+    def age_leftovers(self):
+        """Nothing to do: in a bucket, only rows say what is unneeded."""
+
+    def strays(self):
+        """The objects that no row explains."""
+        self.keys = set(self.cluster.bucket.keys())
+        explained = {"media-id"}
+        for recording, names in self.named().items():
+            # A sound may have a map beside it.
+            explained |= {f"recordings/{recording}/{name}{end}" for name in names for end in ("", ".map")}
+        for upload, name in self.database.rows("SELECT upload, name FROM upload_objects"):
+            explained.add(f"uploads/{upload}/{name}")
+        with self.journal.lock:
+            self.journal.counts["files that rows name"] = len(self.keys & explained)
+        return sorted(self.keys - explained)
+
+    def digests(self):
+        """Every object has the bytes with which it was put, and sounds those of their rows; no recording is undescribed."""
+        for recording, in self.database.rows("SELECT id FROM recordings"):
+            if not self.has(f"recordings/{recording}/recording.json"):
+                self.lost(f"the description of {recording} is gone")
+        sounds = dict(self.database.rows("SELECT audio_key, sha256 FROM recordings WHERE audio_key IS NOT NULL"))
+        for key in sorted(self.keys - {"media-id"}):
+            told, found = self.cluster.bucket.digests(key)
+            if told != found or sounds.get(key, found) != found:
+                self.lost(f"the object {key} has the SHA-256 {found}, not {told} or {sounds.get(key)}")
+            self.journal.count("objects compared")
 
 
 def table(journal, times):

@@ -61,6 +61,9 @@ class Faults(threading.Thread):
         elif kind == "standby hangs":
             # Often longer than the servers wait for each other, which is 5 s.
             self.cluster.database.hang_standby(self.random.uniform(1, 10))
+        else:
+            # Often longer than a node's patience with the store, and now and then longer than a request's.
+            self.cluster.bucket.cause(kind, self.random.choice([2, 6, 6, 35]) * self.random.uniform(0.5, 1), self.random)
 
     def look_for_crashes(self):
         """Notes nodes that have ended although no fault ended them."""

@@ -51,8 +51,8 @@ class Node:
     def start(self):
         words = [
             *self.wrapper, *self.inside, self.random.choice(self.cluster.programs), "serve", "--listen", f"{self.address}:{self.port}", "--data",
-            os.path.join(self.cluster.folder, self.name), "--catalog", self.cluster.database.url, "--media",
-            "file://" + self.cluster.media, "--node", self.name, "--lease", str(self.cluster.lease), "--webhook-networks",
+            os.path.join(self.cluster.folder, self.name), "--catalog", self.cluster.database.url,
+            *self.cluster.media_settings, "--node", self.name, "--lease", str(self.cluster.lease), "--webhook-networks",
             "10.77.0.0/24,127.0.0.0/8", "--max-queued-jobs-per-client", "1000", "--max-open-uploads-per-client", "900",
             "--reserve-bytes", "1", "--log-level", "notice", *self.settings]
         with open(self.log, "ab") as log:

@@ -22,6 +22,8 @@ def main():
     parser.add_argument("--keep", action="store_true", help="keeps the folder with all logs and media")
     parser.add_argument("--skew", type=int, default=1200, help="seconds by which one node's clock is slow, and another's fast")
     parser.add_argument("--other", action="append", default=[], help="an older program, which nodes may run at any start")
+    parser.add_argument("--media", choices=["folder", "bucket", "ceph"], default="folder",
+                        help="what the nodes share: a folder, a bucket in our own store, or one in Ceph")
     parser.add_argument("--asynchronous", action="store_true", help="the standby falls behind: shows that losses are found")
     parser.add_argument("--count", type=int, help="recordings per round of throughput, or jobs to claim")
     parser.add_argument("--share", type=float, help="processors of each node in throughput; default: a third of all but a half")
@@ -37,7 +39,8 @@ def main():
     seconds = given.minutes * 60 if given.minutes else given.seconds or 60
     programs = [program, *map(os.path.abspath, given.other)]
     is_well = chaos.run(
-        programs, seconds, given.clients, given.lease, seed, given.keep, not given.asynchronous, given.skew)
+        programs, seconds, given.clients, given.lease, seed, given.keep, not given.asynchronous, given.skew,
+        given.media)
     sys.exit(0 if is_well else 1)
 
 

@@ -1,0 +1,80 @@
+"""line.py HOST PORT STORE-HOST STORE-PORT: a line to a store, which does what is written to its standard input:
+
+    well     passes everything on
+    slow     passes answers on late
+    cut      breaks all connections, old and new
+    silent   passes nothing on, and keeps the connections
+    busy     answers half of the requests with 503
+"""
+
+import asyncio
+import contextlib
+import random
+import sys
+
+BODY = b"<Error><Code>SlowDown</Code></Error>"
+BUSY = b"HTTP/1.1 503 Slow Down\r\nContent-Type: application/xml\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (
+    len(BODY), BODY)
+
+
+class Line:
+    def __init__(self, host, port):
+        self.host, self.port, self.mode, self.changed, self.writers = host, port, "well", asyncio.Event(), set()
+
+    def set(self, mode):
+        self.mode = mode
+        self.changed.set()
+        self.changed = asyncio.Event()
+        if mode in ("cut", "busy"):
+            for writer in self.writers:
+                writer.transport.abort()
+
+    async def accept(self, reader, writer):
+        self.writers.add(writer)
+        upward = None
+        try:
+            if self.mode == "cut":
+                return
+            if self.mode == "busy" and random.random() < 0.5:
+                await reader.readuntil(b"\r\n\r\n")
+                writer.write(BUSY)
+                await writer.drain()
+                # Until the client has read it and closes; its content goes nowhere.
+                while await reader.read(65536):
+                    pass
+                return
+            answers, upward = await asyncio.open_connection(self.host, self.port)
+            self.writers.add(upward)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.pump(reader, upward, isAnswer=False))
+                group.create_task(self.pump(answers, writer, isAnswer=True))
+        except (OSError, EOFError, ExceptionGroup):
+            pass
+        finally:
+            for end in filter(None, (writer, upward)):
+                self.writers.discard(end)
+                end.transport.abort() if self.mode == "cut" else end.close()
+
+    async def pump(self, reader, writer, isAnswer):
+        while content := await reader.read(65536):
+            if isAnswer and self.mode == "slow":
+                await asyncio.sleep(random.uniform(0.1, 1))
+            while self.mode == "silent":
+                await self.changed.wait()
+            writer.write(content)
+            await writer.drain()
+        # An end in one direction ends both.
+        raise EOFError
+
+
+async def main():
+    line = Line(sys.argv[3], int(sys.argv[4]))
+    await asyncio.start_server(line.accept, sys.argv[1], int(sys.argv[2]))
+    print("ready", flush=True)
+    loop = asyncio.get_running_loop()
+    while mode := await loop.run_in_executor(None, sys.stdin.readline):
+        line.set(mode.strip())
+
+
+with contextlib.suppress(KeyboardInterrupt):
+    asyncio.run(main())
