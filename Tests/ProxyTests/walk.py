@@ -100,6 +100,14 @@ def proxy(kind, text, folder, upstream, port):
     return Process("caddy", ["caddy", "run", "--adapter", "caddyfile", "--config", path], folder, env=environment)
 
 
+def certify(folder):
+    """Makes a certificate for the name, and its key."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={NAME}",
+         "-addext", f"subjectAltName=DNS:{NAME}", "-keyout", folder + "/key.pem", "-out", folder + "/certificate.pem"],
+        check=True, capture_output=True)
+
+
 def check_logs(kind, front, folder):
     """The proxy has logged the request with a token, but not the token. nginx's log of errors may have it."""
     with open(folder + "/access.log" if kind == "nginx" else front.log, encoding="utf-8", errors="replace") as file:
@@ -310,10 +318,7 @@ def main():
         print(f"  {kind} at {prefix or '/'}", flush=True)
         with tempfile.TemporaryDirectory(prefix="stillwave-proxies-") as folder:
             os.mkdir(folder + "/held")
-            subprocess.run(
-                ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={NAME}",
-                 "-addext", f"subjectAltName=DNS:{NAME}", "-keyout", folder + "/key.pem", "-out", folder + "/certificate.pem"],
-                check=True, capture_output=True)
+            certify(folder)
             upstream, port = free_port(), free_port()
             words = [os.path.abspath(parsed.program), "serve", "--listen", f"127.0.0.1:{upstream}", "--data", folder + "/data",
                      "--allowed-hosts", NAME, "--trusted-proxies", "127.0.0.1"] + (["--base-path", prefix] if prefix else [])
@@ -327,8 +332,11 @@ def main():
                     service.__exit__()
                     walk.send_tokens(502)
             check_logs(kind, front, folder)
-    # It imports this module.
+    # They import this module.
+    import balance
     import drain
+    with tempfile.TemporaryDirectory(prefix="stillwave-balance-") as folder:
+        balance.run(os.path.abspath(parsed.program), folder, min(parsed.bytes, 100_000_000))
     with tempfile.TemporaryDirectory(prefix="stillwave-drain-") as folder:
         drain.run(os.path.abspath(parsed.program), folder)
     print("The proxies of docs/proxies.md pass everything through.")

@@ -1,0 +1,293 @@
+"""Runs deploy/haproxy.cfg in front of three nodes that share a catalog and a folder. See deploy/proxies."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+import time
+
+from drain import tiny_wave
+from walk import NAME, ROOT, TOKEN, Body, HELD_BACK, PROXY_MEMORY, Process, Walk, certify, replaced
+from webdriver import free_port, wait
+
+sys.path.insert(0, os.path.join(ROOT, "Tests/ClusterTests"))
+from database import Pair
+from material import workers
+
+CLIENTS = 20
+# A node that leaves gets its last request within this time.
+LEAVES_SECONDS = 2
+
+
+class Node:
+    """A node that can be stopped and started again at the same address."""
+
+    def __init__(self, number, program, folder, url):
+        self.name, self.port, self.folder = f"n{number}", free_port(), folder
+        self.words = [program, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", os.path.join(folder, self.name), "--catalog", url,
+                      "--media", f"file://{folder}/media", "--node", self.name, "--lease", "3", "--drain", "60", "--trusted-proxies",
+                      "127.0.0.1", "--allowed-hosts", NAME, "--max-queued-jobs-per-client", "1000", "--max-waiting-probes-per-client", "500"]
+        self.start()
+
+    def start(self):
+        self.process = Process(self.name, self.words, self.folder)
+        wait("the node answers", lambda: self.process.answers(self.port))
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+
+class Front(Walk):
+    """What a client does at the balancer."""
+
+    def __init__(self, process, port, folder, length):
+        super().__init__(process, process, port, folder, "", length)
+        self.log = process.log
+
+    def incoming(self):
+        """The nodes' shared folder has a folder of files in progress for each node."""
+        return sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(self.folder + "/media/incoming")
+                   for name in names)
+
+    def served(self, since=0):
+        """The requests in HAProxy's log from a position on: (node, status, method, path)."""
+        with open(self.log, "rb") as file:
+            file.seek(since)
+            text = file.read().decode(errors="replace")
+        return re.findall(r" nodes/(\S+) \S+ (\d+) \d+ \S+ (\S+) (\S+)$", text, re.M)
+
+    def position(self):
+        return os.path.getsize(self.log)
+
+    def add(self, number):
+        status, fields, body = self.ask("POST", f"/v1/recordings?name={number}.wav", tiny_wave(number), {"Origin": self.origin})
+        assert status == 201, (status, body)
+        return fields["Location"]
+
+
+class Readers:
+    """Clients that read recordings on connections that they keep, until the end of the block."""
+
+    def __init__(self, front, recordings):
+        self.front, self.recordings = front, recordings
+        self.failed, self.answered, self.is_over = [], [0] * CLIENTS, threading.Event()
+        self.threads = [threading.Thread(target=self.run, args=(client,)) for client in range(CLIENTS)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        self.more()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        for thread in self.threads:
+            thread.join()
+
+    def run(self, client):
+        connection, number = self.front.connect(), client
+        while not self.is_over.is_set():
+            path = self.recordings[number % len(self.recordings)] + ("", "/audio", "/waveform?width=100", "/labels")[number % 4]
+            try:
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                body = answer.read()
+                if answer.status != 200:
+                    self.failed.append((path, answer.status, body[:200]))
+            except OSError as error:
+                self.failed.append((path, repr(error)))
+                connection.close()
+                connection = self.front.connect()
+            number += 1
+            self.answered[client] += 1
+        connection.close()
+
+    def more(self):
+        before = list(self.answered)
+        wait("every client is served", lambda: all(now >= then + 8 for now, then in zip(self.answered, before)), 300)
+
+
+def configuration(folder, nodes, port):
+    with open(os.path.join(ROOT, "deploy/haproxy.cfg")) as file:
+        text = file.read()
+    certify(folder)
+    with open(folder + "/both.pem", "w") as both:
+        for name in ("certificate.pem", "key.pem"):
+            with open(os.path.join(folder, name)) as part:
+                both.write(part.read())
+    text = replaced(
+        text, ("bind :80\n", f"bind 127.0.0.1:{free_port()}\n"), ("bind :443 ", f"bind 127.0.0.1:{port} "),
+        ("/etc/haproxy/audio.example.com.pem", folder + "/both.pem"),
+        *((f"10.0.0.{number}:8080", f"127.0.0.1:{node.port}") for number, node in enumerate(nodes, 1)))
+    path = os.path.join(folder, "haproxy.cfg")
+    with open(path, "w") as file:
+        file.write(text)
+    return path
+
+
+def goes_to_one_node(front, recordings):
+    """What is asked about one recording or job reaches one node; the rest is divided."""
+    since = front.position()
+    for location in recordings:
+        for path in ("", "/audio", "/waveform", "/peaks.json"):
+            assert front.ask("GET", location + path)[0] == 200
+    # Chance divides them: that one of three nodes gets none happens once in 90 million times.
+    for _ in range(48):
+        assert front.ask("GET", "/v1/recordings?limit=1")[0] == 200
+    served = front.served(since)
+    chosen = [{node for node, _, _, path in served if path.startswith(location)} for location in recordings]
+    assert all(len(nodes) == 1 for nodes in chosen), chosen
+    assert len(set.union(*chosen)) == 3, "the recordings are divided among the nodes"
+    assert len({node for node, _, _, path in served if path == "/v1/recordings"}) == 3
+    assert front.ask("GET", "/readyz")[0] == front.ask("GET", "/metrics")[0] == 404
+
+
+def streams_an_upload(front):
+    """A body arrives at a node as it is sent, and isn't kept by the balancer."""
+    body, connection, half = Body(front.length), front.connect(), front.length // 2
+    connection.putrequest("POST", "/v1/recordings?name=long.wav")
+    connection.putheader("Content-Length", str(front.length))
+    connection.putheader("Origin", front.origin)
+    connection.endheaders()
+    body.send(connection, half)
+    wait("the first half reaches a node", lambda: front.incoming() >= half - HELD_BACK)
+    body.send(connection, front.length)
+    answer = connection.getresponse()
+    recording = json.loads(answer.read())
+    assert answer.status == 201 and recording["sha256"] == body.hash.hexdigest(), recording
+    assert front.front.memory < PROXY_MEMORY + (16 << 20), f"HAProxy has taken {front.front.memory} bytes of memory"
+    location = answer.headers["Location"]
+    front.ranges(location)
+    wait("its waveform is ready", lambda: front.json(location)["waveform"]["state"] == "ready")
+    return location
+
+
+def stopped_job(front, nodes, location):
+    """Starts a job, whose worker stands still. Returns its address, its node, and its worker."""
+    status, fields, body = front.ask(
+        "POST", location + "/denoise", "{}", {"Content-Type": "application/json", "Origin": front.origin})
+    assert status == 202, body
+    found = wait("the job has a worker", lambda: [(node, pid) for node in nodes for pid in workers(node.pid, b"denoise")])
+    os.kill(found[0][1], signal.SIGSTOP)
+    return fields["Location"], *found[0]
+
+
+def passes_events_on(front, nodes, location):
+    """Events and long polls come when something happens, although the job's worker is another node's."""
+    job, _, worker = stopped_job(front, nodes, location)
+    connection = front.connect()
+    connection.request("GET", job + "/events", headers={"Accept": "text/event-stream"})
+    answer = connection.getresponse()
+    assert front.next_event(answer) == "progress"
+    os.kill(worker, signal.SIGCONT)
+    assert front.ask("DELETE", job, fields={"Origin": front.origin})[0] == 202
+    while (event := front.next_event(answer)) == "progress":
+        pass
+    assert event == "done", event
+    connection.close()
+
+
+def leaves_a_node_that_drains(front, nodes, recordings, location):
+    """While a node finishes its job, it gets no more requests."""
+    job, node, worker = stopped_job(front, nodes, location)
+    with Readers(front, recordings) as readers:
+        node.process.process.send_signal(signal.SIGTERM)
+        time.sleep(LEAVES_SECONDS)
+        since = front.position()
+        readers.more()
+        # One that was sent before may be logged only now.
+        late = [entry for entry in front.served(since) if entry[0] == node.name]
+        assert len(late) <= CLIENTS, late[:10]
+        since = front.position()
+        readers.more()
+        assert not [entry for entry in front.served(since) if entry[0] == node.name]
+        assert node.process.process.poll() is None, "it still finishes its job"
+        os.kill(worker, signal.SIGCONT)
+        assert node.process.process.wait(120) == 0
+        assert front.json(job)["state"] == "succeeded"
+        node.start()
+        wait("it is back", lambda: any(entry[0] == node.name for entry in front.served(since)))
+    assert not readers.failed, (len(readers.failed), readers.failed[:5])
+    return sum(readers.answered)
+
+
+def leaves_a_node_that_dies(front, nodes, recordings):
+    """Requests that a killed node can't answer are answered by others, if they only read."""
+    with Readers(front, recordings) as readers:
+        for node in nodes:
+            node.process.process.kill()
+            node.process.process.wait()
+            time.sleep(LEAVES_SECONDS)
+            since = front.position()
+            readers.more()
+            assert not [entry for entry in front.served(since) if entry[0] == node.name]
+            node.start()
+            wait("it is back", lambda: any(entry[0] == node.name for entry in front.served(since)))
+    assert not readers.failed, (len(readers.failed), readers.failed[:5])
+    return sum(readers.answered)
+
+
+class SilentNode:
+    """A node that is ready, and that closes the connection of any other request without an answer."""
+
+    def __init__(self, requests):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port, self.requests = self.listener.getsockname()[1], requests
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            with contextlib.suppress(OSError), self.listener.accept()[0] as connection:
+                line = connection.recv(65536).split(b"\r\n")[0].decode()
+                if "/readyz" in line:
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                else:
+                    self.requests.append(line.split()[0])
+
+
+def repeats_only_reads(folder):
+    """A request that a node has received and not answered is sent to another one only if it changes nothing."""
+    requests, port = [], free_port()
+    path = configuration(folder, [SilentNode(requests) for _ in range(3)], port)
+    with Process("haproxy", ["/usr/sbin/haproxy", "-f", path], folder) as haproxy:
+        wait("HAProxy answers", lambda: haproxy.answers(port))
+        front = Front(haproxy, port, folder, 0)
+        for method, body in (("POST", "sound"), ("PATCH", "{}"), ("DELETE", None), ("PUT", "labels")):
+            status, _, _ = front.ask(method, "/v1/recordings/0", body)
+            assert status == 502 and requests == [method], (method, status, requests)
+            requests.clear()
+        assert front.ask("GET", "/v1/recordings/0")[0] == 502 and requests == ["GET"] * 4, requests
+
+
+def run(program, folder, length):
+    os.mkdir(folder + "/silent")
+    repeats_only_reads(folder + "/silent")
+    os.mkdir(folder + "/media")
+    port = free_port()
+    with contextlib.ExitStack() as stack:
+        database = Pair(folder, "127.0.0.1", (free_port(), free_port()), standby=False)
+        stack.callback(database.stop)
+        nodes = [Node(number, program, folder, database.url) for number in (1, 2, 3)]
+        for node in nodes:
+            stack.callback(lambda node=node: node.process.__exit__())
+        path = configuration(folder, nodes, port)
+        haproxy = stack.enter_context(Process("haproxy", ["/usr/sbin/haproxy", "-f", path], folder))
+        wait("HAProxy answers", lambda: haproxy.answers(port))
+        front = Front(haproxy, port, folder, length)
+        wait("the nodes are ready", lambda: front.ask("GET", "/v1/recordings")[0] == 200)
+        recordings = [front.add(number) for number in range(24)]
+        goes_to_one_node(front, recordings)
+        location = streams_an_upload(front)
+        passes_events_on(front, nodes, location)
+        drained = leaves_a_node_that_drains(front, nodes, recordings, location)
+        died = leaves_a_node_that_dies(front, nodes, recordings)
+        front.send_tokens(200)
+    with open(haproxy.log, errors="replace") as log:
+        assert TOKEN not in log.read()
+    print(f"  ok      HAProxy and three nodes: {length} bytes in; {drained} requests while a node drained, {died} while each was "
+          "killed, none failed", flush=True)
