@@ -1,11 +1,13 @@
 """Runs deploy/haproxy.cfg in front of three nodes that share a catalog and a folder. See deploy/proxies."""
 
 import contextlib
+import hashlib
 import json
 import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -167,6 +169,18 @@ def streams_an_upload(front):
     return location
 
 
+def takes_an_upload_over_http2(front):
+    body = Body(min(front.length, 20_000_000))
+    whole = (body.head + body.piece * (body.length // len(body.piece) + 1))[:body.length]
+    answer = subprocess.run(
+        ["curl", "--silent", "--show-error", "--http2", "--cacert", front.folder + "/certificate.pem", "--resolve",
+         f"{NAME}:{front.port}:127.0.0.1", "--data-binary", "@-", "--write-out", " %{http_version}", f"{front.origin}/v1/recordings"],
+        input=whole, capture_output=True)
+    text, _, version = answer.stdout.decode().rpartition(" ")
+    assert version == "2", (answer.stdout, answer.stderr)
+    assert json.loads(text)["sha256"] == hashlib.sha256(whole).hexdigest(), text
+
+
 def stopped_job(front, nodes, location):
     """Starts a job, whose worker stands still. Returns its address, its node, and its worker."""
     status, fields, body = front.ask(
@@ -283,6 +297,7 @@ def run(program, folder, length):
         recordings = [front.add(number) for number in range(24)]
         goes_to_one_node(front, recordings)
         location = streams_an_upload(front)
+        takes_an_upload_over_http2(front)
         passes_events_on(front, nodes, location)
         drained = leaves_a_node_that_drains(front, nodes, recordings, location)
         died = leaves_a_node_that_dies(front, nodes, recordings)
