@@ -23,7 +23,7 @@ import Testing
     "media": ("file:///one", "file:///two"), "node": ("one", "two"), "role": ("api", "work"),
     "s3-endpoint": ("http://one", "https://two:7480"), "s3-region": ("one", "two"), "s3-style": ("path", "virtual"),
     "s3-encryption": ("AES256", "aws:kms"), "s3-credentials": ("one", "two"), "s3-ca": ("/dev/null", "/dev/zero"),
-    "scratch": ("one", "two"),
+    "scratch": ("one", "two"), "cache-control": ("public", "private"),
   ]
   /// Settings that others need.
   private static let companions = ["catalog": "postgres://h/x", "media": "file:///m"]
@@ -123,6 +123,13 @@ import Testing
     #expect(throws: SettingError.self) { try dump(["hook": "ftp://x"], secret) }
   }
 
+  @Test func keysAndSharedCachesDoNotGoTogether() throws {
+    #expect(
+      performing: { try dump(["keys": "k", "cache-control": "public"]) },
+      throws: { "\($0)".contains("--cache-control public can't be used with --keys") })
+    #expect(try dump(["keys": "k", "cache-control": "private"]) == dump(["keys": "k"]))
+  }
+
   @Test func everySettingHasANameOfItsOwnAndTheVariableOfThatName() {
     #expect(Set(Self.all.map(\.name)).count == Self.all.count)
     for setting in Self.all {
@@ -176,6 +183,7 @@ import Testing
       ("webhook-ca", "/none", "--webhook-ca: “/none” can't be read."),
       ("s3-ca", "/none", "--s3-ca: “/none” can't be read."),
       ("base-path", "/v1/a", "--base-path is a path such as /audio"),
+      ("cache-control", "shared", "--cache-control is private or public; it was “shared”."),
     ])
   func refusals(name: String, text: String, message: String) throws {
     let setting = try #require(Self.all.first { $0.name == name })

@@ -69,7 +69,7 @@ struct SettingsTests {
   @Test(arguments: [
     ["--cors-origin", "app.example"], ["--cors-origin", "https://app.example/path"], ["--allowed-hosts", "a b/c"],
     ["--head-timeout", "0"], ["--max-connections", "-1"], ["--max-connections-per-client", "0"],
-    ["--listen", "nowhere"],
+    ["--listen", "nowhere"], ["--cache-control", "shared"],
     ["--webhook-secret", "too short"], ["--webhook-networks", "10.0.0.0/8,example.com"],
     ["--webhook-ca", "/nowhere/ca.pem"],
     ["--max-age", "400000000"], ["--trusted-proxies", "10.0.0.0/40"], ["--max-queued-jobs-per-client", "0"],

@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../ViewerTests"))
 from material import workers
@@ -83,6 +84,7 @@ def proxy(kind, text, folder, upstream, port):
             text, ("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"), ("127.0.0.1:8080", f"127.0.0.1:{upstream}"),
             (f"/etc/ssl/{NAME}.pem", certificate), (f"/etc/ssl/{NAME}.key", key),
             ("/var/log/nginx/stillwave.log", folder + "/access.log"))
+        site = site.replace("/var/cache/nginx/stillwave", folder + "/cache")
         folders = "".join(
             f"{name}_temp_path {folder}/held/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         path = os.path.join(folder, "nginx.conf")
@@ -305,6 +307,52 @@ class Walk:
             assert status == expected, (origin, status, body)
 
 
+class CachedWalk(Walk):
+    """Reads through a proxy that keeps what never changes."""
+
+    def ranges(self, location):
+        super().ranges(location)
+        dat, json_type = "application/vnd.bbc.audiowaveform", "application/json"
+        for path, fields, kind in (
+                ("/waveform?width=300", {}, json_type), ("/waveform?width=300", {"Accept": dat}, dat), ("/waveform.dat?width=300", {}, dat),
+                ("/waveform.png?width=300", {}, "image/png"), ("/audio?start=0&end=0.01", {}, "audio/wav"),
+                ("/audio", {"Range": "bytes=100-299"}, "audio/wav"), ("/audio", {"Range": "bytes=-5"}, "audio/wav")):
+            bodies = []
+            for _ in range(2):
+                # The second comes from the cache, whatever else its client prefers.
+                status, found, body = self.ask("GET", location + path, fields=fields)
+                assert status == (206 if "Range" in fields else 200) and found["Content-Type"] == kind, (path, status, found)
+                bodies.append(body)
+            assert found["X-Cache"] == "HIT" and bodies[0] == bodies[1], (path, found["X-Cache"])
+            assert found["Cache-Control"] == "public, max-age=31536000, s-maxage=3600, immutable", found
+        for path in ("", "/labels", "/audio?format=none"):
+            assert [self.ask("GET", location + path)[1]["X-Cache"] for _ in range(3)][2] != "HIT", path
+        self.deleted()
+
+    def deleted(self):
+        """A deleted recording is served for up to an hour, and no longer."""
+        body = Body(60_044)
+        whole = (body.head + body.piece)[:body.length]
+        status, fields, text = self.ask("POST", "/v1/recordings?name=short.wav", whole, {"Origin": self.origin})
+        assert status == 201, text
+        location, now = fields["Location"], time.time()
+        known = self.cached()
+        for _ in range(2):
+            assert self.ask("GET", location + "/audio")[2] == whole
+        assert self.ask("DELETE", location, fields={"Origin": self.origin})[0] == 204
+        assert self.ask("GET", location)[0] == 404
+        status, fields, kept = self.ask("GET", location + "/audio")
+        assert (status, fields["X-Cache"], kept) == (200, "HIT", whole)
+        [entry] = self.cached() - known
+        # ngx_http_file_cache_header_t: a version and the time until which it is fresh, of eight bytes each.
+        with open(entry, "rb") as file:
+            _, until = struct.unpack("<QQ", file.read(16))
+        assert now + 3590 <= until <= now + 3630, until - now
+
+    def cached(self):
+        return {os.path.join(folder, name) for folder, _, names in os.walk(self.folder + "/cache") for name in names}
+
+
 def main():
     options = argparse.ArgumentParser(prog="deploy/proxies")
     options.add_argument("--bytes", type=int, default=1 << 30, help="of the upload (default: 1 GiB)")
@@ -312,20 +360,22 @@ def main():
     parsed = options.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     found = [(kind, text) for kind, language in (("nginx", "nginx"), ("caddy", "caddyfile")) for text in blocks(language)]
-    assert len(found) == 4, "docs/proxies.md has four configurations"
+    assert len(found) == 5, "docs/proxies.md has five configurations"
     for kind, text in found:
-        prefix = "/audio" if "/audio/" in text else ""
-        print(f"  {kind} at {prefix or '/'}", flush=True)
+        prefix, is_cache = "/audio" if "/audio/" in text else "", "proxy_cache" in text
+        print(f"  {kind} at {prefix or '/'}{', as a cache' if is_cache else ''}", flush=True)
         with tempfile.TemporaryDirectory(prefix="stillwave-proxies-") as folder:
             os.mkdir(folder + "/held")
             certify(folder)
             upstream, port = free_port(), free_port()
             words = [os.path.abspath(parsed.program), "serve", "--listen", f"127.0.0.1:{upstream}", "--data", folder + "/data",
-                     "--allowed-hosts", NAME, "--trusted-proxies", "127.0.0.1"] + (["--base-path", prefix] if prefix else [])
+                     "--allowed-hosts", NAME, "--trusted-proxies", "127.0.0.1"]
+            words += ["--base-path", prefix] if prefix else []
+            words += ["--cache-control", "public"] if is_cache else []
             with Process("service", words, folder) as service, proxy(kind, text, folder, upstream, port) as front:
                 wait("the service answers", lambda: service.answers(upstream))
                 wait("the proxy answers", lambda: front.answers(port))
-                walk = Walk(service, front, port, folder, prefix, parsed.bytes)
+                walk = (CachedWalk if is_cache else Walk)(service, front, port, folder, prefix, parsed.bytes)
                 walk.run()
                 # Where requests don't wait for the next service, one without a service is logged as an error.
                 if kind == "caddy" and "lb_try_duration" not in text:

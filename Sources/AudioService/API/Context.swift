@@ -139,6 +139,9 @@ final class Context: Sendable {
     wholeCatalog.isShared ? (wholeCatalog.holder.node, wholeCatalog.secondsSinceHeard) : nil
   }
 
+  /// The value of `Cache-Control` of a response that never changes.
+  var immutable: String { configuration.cacheScope.immutable }
+
   /// The present time by the catalog's clock.
   var time: Timestamp { wholeCatalog.time }
 

@@ -17,6 +17,8 @@ package struct Configuration: Sendable {
   package var allowedHosts: Set<String> = []
   /// Origins whose pages may use the service from a browser; none by default.
   package var corsOrigins = AllowedOrigins.only([])
+  /// Which caches may keep responses that never change.
+  package var cacheScope = CacheScope.private
   /// The path under which a proxy serves the service, if that isn't the root. `BasePathResponder` adds it to absolute
   /// paths in fields; code that writes such a path into a body must call `basePath.absolute(_:)`.
   package var basePath = BasePath.root

@@ -132,6 +132,16 @@ extension Setting {
     Setting(
       "base-path", "PATH", "Path below which a proxy serves the service, for example /audio.", default: "/",
       set: setBasePath),
+    Setting(
+      "cache-control", nil,
+      "Caches that may keep what never changes: private (those of browsers) or public (a CDN too; not with --keys).",
+      default: "\(CacheScope.private)"
+    ) { (text: String, configuration) throws(SettingError) in
+      guard let scope = CacheScope(rawValue: text) else {
+        throw SettingError("--cache-control is private or public; it was “\(text)”.")
+      }
+      configuration.cacheScope = scope
+    },
     .limit("max-connections", \.connectionCount, "Connections open at once, at most the limit of descriptors less 64."),
     .number(
       "max-connections-per-client", ofOneClient, default: "a quarter of all, at least 16"

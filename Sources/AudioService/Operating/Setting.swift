@@ -80,6 +80,11 @@ extension Configuration {
         "--keys with --media s3://… needs --token-secret-file, with the same file on every node: there is no folder in "
           + "which nodes could share a secret.")
     }
+    guard cacheScope == .private || keysPath == nil else {
+      throw SettingError(
+        "--cache-control public can't be used with --keys: a cache that clients share would give the recordings of one "
+          + "tenant to others. Leave out one of the two.")
+    }
     if let url = flags["catalog"], ClusterSettings.hasPassword(url) {
       throw SettingError(
         "--catalog with a password isn't accepted on the command line, where other users can see it. Set "

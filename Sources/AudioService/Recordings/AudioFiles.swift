@@ -28,7 +28,7 @@ struct AudioFiles: Sendable {
     return HTTPResponse(
       Representation(
         body: .file(made.content), contentType: made.format.mediaType, etag: "\"c1-\(made.conversion.sha256)\"",
-        cacheControl: "private, max-age=31536000, immutable", fields: fields, acceptsRanges: true),
+        cacheControl: context.immutable, fields: fields, acceptsRanges: true),
       for: request)
   }
 
@@ -55,7 +55,7 @@ struct AudioFiles: Sendable {
     let weakness = target.container == .ogg ? "W/" : ""
     let tag = "\(weakness)\"p1-\(sha256)-\(part.frames.lowerBound)-\(part.frames.upperBound)-\(format.rawValue)\""
     var representation = Representation(
-      body: .empty, contentType: target.mediaType, etag: tag, cacheControl: "private, max-age=31536000, immutable",
+      body: .empty, contentType: target.mediaType, etag: tag, cacheControl: context.immutable,
       fields: fields, acceptsRanges: format == .wav)
     if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
     let local = try await context.soundFile(of: recording)
@@ -124,7 +124,7 @@ struct AudioFiles: Sendable {
     }
     var representation = Representation(
       body: content, contentType: contentType,
-      etag: "\"a1-\(sha256)\"", cacheControl: "private, max-age=31536000, immutable", fields: fields,
+      etag: "\"a1-\(sha256)\"", cacheControl: context.immutable, fields: fields,
       acceptsRanges: true)
     if let fetched { representation.part = { fetched.body($0) } }
     return HTTPResponse(representation, for: request)

@@ -18,7 +18,7 @@ struct LoudnessRequests: Sendable {
     return HTTPResponse(
       Representation(
         body: .bytes(try JSONDocument.encoded(LoudnessDocument(loudness))), contentType: "application/json",
-        etag: "\"l1-\(sha256)\"", cacheControl: "private, max-age=31536000, immutable"),
+        etag: "\"l1-\(sha256)\"", cacheControl: context.immutable),
       for: request)
   }
 

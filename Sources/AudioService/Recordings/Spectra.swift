@@ -32,7 +32,7 @@ struct Spectra: Sendable {
     return HTTPResponse(
       Representation(
         body: .bytes(try JSONDocument.encoded(spectrum)), contentType: "application/json",
-        etag: "\"s1-\(source.id)-\(start)-\(last)\"", cacheControl: "private, max-age=31536000, immutable"),
+        etag: "\"s1-\(source.id)-\(start)-\(last)\"", cacheControl: context.immutable),
       for: request)
   }
 }

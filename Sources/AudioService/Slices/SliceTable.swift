@@ -15,16 +15,22 @@ struct SliceTable: Sendable {
     let recording: RecordingID
     let query: WaveformQuery
     let form: WaveformForm
+    /// Whether `Accept` has chosen the form, not the path.
+    let isNegotiated: Bool
     /// Computed once, because three tables look for each key.
     fileprivate let hash: Int
 
-    init(tenant: Tenant, recording: RecordingID, query: WaveformQuery, form: WaveformForm) {
+    init(
+      tenant: Tenant, recording: RecordingID, query: WaveformQuery, form: WaveformForm, isNegotiated: Bool = false
+    ) {
       (self.tenant, self.recording, self.query, self.form) = (tenant, recording, query, form)
+      self.isNegotiated = isNegotiated
       var hasher = Hasher()
       hasher.combine(tenant)
       hasher.combine(recording)
       hasher.combine(query)
       hasher.combine(form)
+      hasher.combine(isNegotiated)
       hash = hasher.finalize()
     }
 

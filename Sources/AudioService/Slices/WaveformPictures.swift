@@ -55,7 +55,7 @@ struct WaveformPictures: Sendable {
     var answer = Representation(
       body: .empty, contentType: form.contentType,
       etag: isFinal ? Self.entityTag(recording.recording, overlay?.recording, picture, form) : nil,
-      cacheControl: isFinal ? "private, max-age=31536000, immutable" : "no-store",
+      cacheControl: isFinal ? context.immutable : "no-store",
       fields: [
         "Stillwave-Start-Frame": "\(picture.startFrame)",
         "Stillwave-Available-Frames": "\(recording.extent.availableFrames)",

@@ -13,7 +13,8 @@ struct Waveforms: Sendable {
 
   @Sendable func slice(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer {
     let type = try request.preferredType(among: ["application/json", Self.datType])
-    return try answer(request, parameters, caller, form: type == Self.datType ? .dat(version: 2) : .json)
+    return try answer(
+      request, parameters, caller, form: type == Self.datType ? .dat(version: 2) : .json, isNegotiated: true)
   }
 
   @Sendable func dat(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer {
@@ -33,14 +34,16 @@ struct Waveforms: Sendable {
   private static let knownOfDat = known + ["version"]
 
   private func answer(
-    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, form: WaveformForm
+    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, form: WaveformForm,
+    isNegotiated: Bool = false
   ) throws -> HTTPAnswer {
     let query = try QueryParameters(request, known: form == .dat(version: 2) ? Self.knownOfDat : Self.known)
     let asked = try WaveformQuery(query)
     let form = try Self.version(of: form, query)
     let text = parameters["id"]
     guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
-    let key = SliceTable.Key(tenant: caller.tenant, recording: id, query: asked, form: form)
+    let key = SliceTable.Key(
+      tenant: caller.tenant, recording: id, query: asked, form: form, isNegotiated: isNegotiated)
     if let known = context.waveforms.slices[key] { return .now(HTTPResponse(known, for: request)) }
     if let response = try makeAtOnce(key, for: request) { return .now(response) }
     return .later { try await make(key, for: request, caller) }
@@ -51,7 +54,7 @@ struct Waveforms: Sendable {
   private func makeAtOnce(_ key: SliceTable.Key, for request: HTTPRequest) throws -> HTTPResponse? {
     let version = context.waveforms.slices.version(key)
     guard let waveform = context.waveforms.known(key.recording, of: key.tenant) else { return nil }
-    switch try Answer(key, of: waveform, for: request) {
+    switch try Answer(key, of: waveform, for: request, context.immutable) {
     case .spared(let response): return response
     case .needed(var representation, let window):
       guard window.numberCount <= Self.numbersWrittenAtOnce, let slice = waveform.sliceInMemory(window) else {
@@ -69,7 +72,7 @@ struct Waveforms: Sendable {
     try await context.waveforms.answer(of: key.tenant) { open in
       let version = context.waveforms.slices.version(key)
       let waveform = try await open(key.recording)
-      switch try Answer(key, of: waveform, for: request) {
+      switch try Answer(key, of: waveform, for: request, context.immutable) {
       case .spared(let response): return response
       case .needed(var representation, let window):
         representation.body = try await body(
@@ -91,11 +94,13 @@ struct Waveforms: Sendable {
     case spared(HTTPResponse)
     case needed(Representation, WaveformWindow)
 
-    init(_ key: SliceTable.Key, of waveform: OpenWaveform, for request: HTTPRequest) throws {
+    init(
+      _ key: SliceTable.Key, of waveform: OpenWaveform, for request: HTTPRequest, _ immutable: String
+    ) throws {
       let window = try WaveformWindow(key.query, of: waveform.extent)
       try window.check(key.form)
       let representation = Representation(
-        body: .empty, allFields: Waveforms.fields(key.recording, window, key.form))
+        body: .empty, allFields: Waveforms.fields(key, window, immutable))
       if let spared = HTTPResponse(sparing: representation, for: request) {
         self = .spared(spared)
       } else {
@@ -162,18 +167,26 @@ struct Waveforms: Sendable {
   }
 
   /// All fields of a slice, with facts that some of the bodies have no place for.
-  fileprivate static func fields(_ id: RecordingID, _ window: WaveformWindow, _ form: WaveformForm) -> HTTPFields {
+  fileprivate static func fields(
+    _ key: SliceTable.Key, _ window: WaveformWindow, _ immutable: String
+  ) -> HTTPFields {
     let isComplete = window.extent.isComplete
     var isText = true
-    if case .dat = form { isText = false }
+    if case .dat = key.form { isText = false }
     return HTTPFields { fields in
       fields.add("Stillwave-Start-Frame") { $0.append(decimal: window.startFrame) }
       fields.add("Stillwave-Available-Frames") { $0.append(decimal: window.extent.availableFrames) }
       fields.add("Stillwave-Complete", isComplete ? "true" : "false")
-      fields.add("Vary", isText ? "Accept, Accept-Encoding" : "Accept")
-      fields.add("Cache-Control", isComplete ? "private, max-age=31536000, immutable" : "no-store")
+      // A cache would keep one copy per value of each field that is named, and browsers differ in theirs.
+      switch (key.isNegotiated, isText) {
+      case (true, true): fields.add("Vary", "Accept, Accept-Encoding")
+      case (true, false): fields.add("Vary", "Accept")
+      case (false, true): fields.add("Vary", "Accept-Encoding")
+      case (false, false): break
+      }
+      fields.add("Cache-Control") { $0.append(contentsOf: (isComplete ? immutable : "no-store").utf8) }
       fields.add("Content-Type") { $0.append(contentsOf: (isText ? "application/json" : datType).utf8) }
-      if isComplete { fields.add("ETag") { appendEntityTag(id, window, form, to: &$0) } }
+      if isComplete { fields.add("ETag") { appendEntityTag(key.recording, window, key.form, to: &$0) } }
     }
   }
 
