@@ -69,6 +69,9 @@ package struct S3Bucket: Sendable, Equatable {
     base = isVirtual ? "" : "/\(name)"
   }
 
+  /// Whether the name of the bucket is in the host and not in the path.
+  package var isVirtual: Bool { base.isEmpty }
+
   /// The path of an object or, for nil, of the bucket; not encoded.
   func path(of key: String?) -> String {
     guard let key else { return base.isEmpty ? "/" : base }

@@ -88,12 +88,17 @@ package final class S3Client: Sendable {
   /// Takes in that another client of the bucket has put something.
   func noteRoom() { lacksRoom.store(false, ordering: .relaxed) }
 
-  /// Returns a URL by which anyone can GET an object for `seconds`, at most a week.
-  package func presignedURL(_ key: String, seconds: Int) throws(S3Error) -> String {
+  /// Returns a URL by which anyone can GET an object for `seconds`, at most a week, from `time` on. `bucket` is this
+  /// one by the address that clients reach it at. `fields` replace those of the store's answer, such as `content-type`.
+  func presignedURL(
+    _ key: String, in bucket: S3Bucket, from time: Timestamp, seconds: Int,
+    answering fields: [(name: String, value: String)] = []
+  ) throws(S3Error) -> String {
     let target = SigV4.Target(
-      method: "GET", path: bucket.path(of: key), fields: [(name: "host", value: bucket.host)])
+      method: "GET", path: bucket.path(of: key), query: fields.map { (name: "response-\($0.name)", value: $0.value) },
+      fields: [(name: "host", value: bucket.host)])
     let query = SigV4(region: bucket.region).presignedQuery(
-      target, by: try credentials.current(), at: now(), seconds: seconds)
+      target, by: try credentials.current(), at: time, seconds: seconds)
     return "\(bucket.scheme)://\(bucket.host)\(URIEncoding.path(target.path))?\(query)"
   }
 

@@ -23,7 +23,8 @@ import Testing
     "media": ("file:///one", "file:///two"), "node": ("one", "two"), "role": ("api", "work"),
     "s3-endpoint": ("http://one", "https://two:7480"), "s3-region": ("one", "two"), "s3-style": ("path", "virtual"),
     "s3-encryption": ("AES256", "aws:kms"), "s3-credentials": ("one", "two"), "s3-ca": ("/dev/null", "/dev/zero"),
-    "scratch": ("one", "two"), "cache-control": ("public", "private"),
+    "scratch": ("one", "two"), "s3-public-endpoint": ("https://one", "https://two"),
+    "cache-control": ("public", "private"),
   ]
   /// Settings that others need.
   private static let companions = ["catalog": "postgres://h/x", "media": "file:///m"]
@@ -47,7 +48,8 @@ import Testing
     let isOfNodes = ["catalog", "media", "node", "role", "lease", "drain"].contains(name)
     let isOfBuckets = ["scratch", "max-cache-bytes"].contains(name) || name.hasPrefix("s3-")
     let companions = isOfNodes ? Self.companions : isOfBuckets ? Self.bucketCompanions : [:]
-    let others = companions.filter { $0.key != name }
+    var others = companions.filter { $0.key != name }
+    if name == "s3-public-endpoint" { others["s3-redirects"] = "1" }
     func dump(flag: String?, variable: String? = nil) throws -> String {
       let flags = others.merging(flag.map { [name: $0] } ?? [:]) { $1 }
       return try self.dump(flags, variable.map { [setting.variable: $0] } ?? [:])
@@ -82,10 +84,14 @@ import Testing
       (["s3-endpoint": "store:7480"], "--s3-endpoint is http"), (["s3-endpoint": "http://s/path"], "without a path"),
       (["s3-region": "a b"], "--s3-region is a name"), (["s3-style": "host"], "--s3-style is path or virtual"),
       (["s3-encryption": "none"], "--s3-encryption is AES256 or aws:kms"), (["max-cache-bytes": "0"], "greater than 0"),
+      (["s3-redirects": "604801"], "--s3-redirects is 0, for never, or at most 604800 seconds; it was 604801."),
+      (["s3-redirects": "-1"], "--s3-redirects is 0"), (["s3-public-endpoint": "https://x"], "needs --s3-redirects"),
+      (["s3-redirects": "9", "s3-public-endpoint": "https://x/y"], "--s3-public-endpoint is http:// or https://"),
       (["s3-credentials": ""], "needs a key"), (["catalog": ""], "need --catalog"),
       (["keys": "k"], "needs --token-secret-file"),
       (["media": "file:///m", "s3-credentials": "", "scratch": "x"], "need --media s3://BUCKET"),
       (["media": "file:///m"], "need --media s3://BUCKET"),
+      (["media": "file:///m", "s3-credentials": "", "s3-redirects": "9"], "need --media s3://BUCKET"),
     ])
   func buckets(flags: [String: String], reason: String) {
     #expect(

@@ -95,6 +95,9 @@ extension ObjectStore {
     if let tag = request.fields["If-Match"], tag != object.entityTag { throw StoreFailure(412, "PreconditionFailed") }
     var fields: HTTPFields = ["ETag": object.entityTag]
     if let sha256 = object.sha256 { fields.append(digestField, sha256) }
+    for name in ["Content-Type", "Content-Disposition", "Cache-Control"] {
+      if let value = request.item("response-" + name.lowercased()) { fields.append(name, value) }
+    }
     guard let text = request.fields["Range"] else {
       return HTTPResponse(.ok, fields: fields, body: .bytes(object.bytes))
     }

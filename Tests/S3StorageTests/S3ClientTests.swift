@@ -150,7 +150,7 @@ import Testing
     let test = try TestStore()
     let url = try await test.blocking { client in
       try client.put([1, 2, 3], as: "a b")
-      return try client.presignedURL("a b", seconds: 3600)
+      return try client.presignedURL("a b", in: client.bucket, from: .now, seconds: 3600)
     }
     @Sendable func get(_ url: String) throws -> S3Response {
       let handle = try #require(CurlHandle())

@@ -1,5 +1,6 @@
 import HTTP
 import Jobs
+import S3Storage
 import Storage
 import Terms
 import Webhooks
@@ -14,6 +15,8 @@ final class Context: Sendable {
   private let wholeCatalog: Catalog
   /// For upkeep; handlers use its parts.
   let media: MediaPlaces
+  /// How clients are sent to the bucket; nil if they aren't.
+  let redirects: S3Redirects?
   let blobs: any Blobs
   let scratch: any Scratch
   let spool: any UploadSpool
@@ -53,6 +56,7 @@ final class Context: Sendable {
     accounts = TenantAccounts(access, defaults: configuration.tenantLimits)
     wholeCatalog = catalog
     self.media = media
+    redirects = configuration.cluster.bucket.redirects
     (blobs, scratch, spool, growingWaveforms) = (media.blobs, media.scratch, media.spool, media.growingWaveforms)
     erasure = Erasure(catalog, log)
     questions = UploadQuestions(configuration, log: log) { catalog.time }

@@ -7,10 +7,12 @@ import Terms
 struct Operations: Sendable {
   let context: Context
   private let openAPIDocument: Representation
+  private let viewerPage: Representation
 
   init(context: Context) {
     self.context = context
     openAPIDocument = Self.openAPIDocument(at: context.configuration.basePath)
+    viewerPage = ViewerFiles.page(mediaOrigin: context.redirects?.origin)
   }
 
   private struct Health: Encodable { let status: String }
@@ -77,7 +79,7 @@ struct Operations: Sendable {
 
   /// A query is allowed, because it is for the page's own script.
   @Sendable func page(_ request: HTTPRequest, _ parameters: PathParameters) throws -> HTTPAnswer {
-    .now(HTTPResponse(ViewerFiles.page, for: request))
+    .now(HTTPResponse(viewerPage, for: request))
   }
 
   /// Returns openapi.yaml as served: with this service's base path as the server's URL.

@@ -32,10 +32,12 @@ extension Context {
     _ response: HTTPResponse
   ) -> AuditLine {
     let hasID = route.pattern.contains("{id}")
+    // That of a redirect has a signature, which lets anyone read.
+    let made = response.status == .temporaryRedirect ? nil : response.fields["Location"]
     func given(_ text: String) -> String? { text.isEmpty ? nil : text }
     return AuditLine(
       time: Timestamp.now.rfc3339, action: "\(request.method.rawValue) \(route.pattern)",
-      id: hasID ? parameters["id"] : nil, location: response.fields["Location"], tenant: given(caller.tenant.name),
+      id: hasID ? parameters["id"] : nil, location: made, tenant: given(caller.tenant.name),
       key: given(caller.grant.keyID), token: caller.grant.tokenID,
       peer: Client.address(of: request, trusting: configuration.trustedProxies), requestId: request.id,
       status: response.status.code)

@@ -74,6 +74,12 @@ struct Caller: Sendable {
     return token.isCurrent(at: access.clock.now) && token.isSigned(byOneOf: access.secrets.all)
   }
 
+  /// Seconds until the caller's token ends; nil if it has none.
+  var secondsLeft: Int? {
+    guard case .token(let token, _) = grant else { return nil }
+    return Int(token.exp - context.access.clock.now.milliseconds / 1000)
+  }
+
   /// Returns the current Job together with its step, or nil if there is none that the caller may follow.
   func snapshot(of id: JobID) async throws -> JobSnapshot? {
     guard let found = try await context.documents.snapshot(id, of: tenant) else { return nil }

@@ -13,6 +13,12 @@ package struct BucketSettings: Sendable {
   package var authorities: String?
   /// Where the key comes from; nil without a bucket.
   package var credentials: CredentialSource?
+  /// How long a URL that clients are sent to can be used, in seconds; nil if they get everything from the nodes.
+  package var redirectSeconds: Int?
+  /// The store's address for clients; nil for that of the nodes.
+  package var publicEndpoint: String?
+  /// How clients are sent to the bucket; nil if they aren't.
+  package var redirects: S3Redirects?
   /// The maximum size of the cache.
   package var cacheBytes = defaultCacheBytes
   /// The folder for files in progress and the cache; nil for the one in the data folder.
@@ -49,14 +55,16 @@ package struct BucketSettings: Sendable {
   mutating func complete(_ variable: (String) -> String?) throws(SettingError) {
     guard try bucket() != nil else {
       guard options.isEmpty, credentialsPath == nil, authorities == nil, cacheBytes == Self.defaultCacheBytes,
-        scratchDirectory == nil
+        scratchDirectory == nil, redirectSeconds == nil, publicEndpoint == nil
       else {
         throw SettingError(
-          "--s3-endpoint, --s3-region, --s3-style, --s3-encryption, --s3-credentials, --s3-ca, --max-cache-bytes and "
-            + "--scratch are for media in a bucket and need --media s3://BUCKET.")
+          "--s3-endpoint, --s3-region, --s3-style, --s3-encryption, --s3-credentials, --s3-ca, --s3-redirects, "
+            + "--s3-public-endpoint, --max-cache-bytes and --scratch are for media in a bucket and need "
+            + "--media s3://BUCKET.")
       }
       return
     }
+    redirects = try makeRedirects()
     if let credentialsPath {
       credentials = CredentialSource(file: credentialsPath)
       return
@@ -67,6 +75,28 @@ package struct BucketSettings: Sendable {
       throw SettingError(
         "--media s3://… needs a key: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, or a file with "
           + "--s3-credentials.")
+    }
+  }
+
+  private func makeRedirects() throws(SettingError) -> S3Redirects? {
+    guard let redirectSeconds else {
+      guard publicEndpoint == nil else {
+        throw SettingError("--s3-public-endpoint is where clients are sent to, and needs --s3-redirects SECONDS.")
+      }
+      return nil
+    }
+    guard let publicEndpoint, let own = try bucket() else {
+      return try bucket().map { S3Redirects(to: $0, seconds: redirectSeconds) }
+    }
+    var settings = self
+    settings.options["endpoint"] = publicEndpoint
+    settings.options["style"] = own.isVirtual ? "virtual" : "path"
+    do throws(SettingError) {
+      return try settings.bucket().map { S3Redirects(to: $0, seconds: redirectSeconds) }
+    } catch {
+      throw SettingError(
+        "--s3-public-endpoint is http:// or https://, a host and perhaps a port, without a path; it was "
+          + "“\(publicEndpoint)”.")
     }
   }
 
@@ -102,6 +132,23 @@ extension Setting {
       guard !path.isEmpty else { return }
       guard unsafe access(path, R_OK) == 0 else { throw SettingError("--s3-ca: “\(path)” can't be read.") }
       configuration.cluster.bucket.authorities = path
+    },
+    Setting(
+      "s3-redirects", "SECONDS",
+      "Sends clients to the bucket for whole files, with addresses that anyone can use for this time.", .seconds,
+      default: "0, never"
+    ) { (seconds: Int, configuration) throws(SettingError) in
+      guard (0...S3Redirects.longestSeconds).contains(seconds) else {
+        throw SettingError(
+          "--s3-redirects is 0, for never, or at most \(S3Redirects.longestSeconds) seconds; it was \(seconds).")
+      }
+      configuration.cluster.bucket.redirectSeconds = seconds > 0 ? seconds : nil
+    },
+    Setting(
+      "s3-public-endpoint", "URL", "Address of the store for clients, with --s3-redirects: https://store.example.com.",
+      default: "--s3-endpoint"
+    ) { (url: String, configuration) throws(SettingError) in
+      configuration.cluster.bucket.publicEndpoint = url.isEmpty ? nil : url
     },
     .number(
       "max-cache-bytes", "Disk space for recordings of a bucket; the least recently used go first.", .bytes,

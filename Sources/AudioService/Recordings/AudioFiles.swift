@@ -17,19 +17,36 @@ struct AudioFiles: Sendable {
     let asked = try FramePart.Asked(query)
     let recording = try await context.recording(parameters, caller)
     if let asked { return try await part(asked, of: recording, as: format ?? .wav, isDownload, request, caller) }
-    guard let format,
-      let made = try await Conversions(context: context).file(
-        of: recording, as: format, for: caller)
-    else {
-      return try await answer(request, recording, isDownload, contentType: recording.mediaType)
+    guard let format else {
+      return try await answer(request, recording, isDownload, contentType: recording.mediaType, caller)
     }
-    var fields: HTTPFields = [:]
-    if isDownload { fields["Content-Disposition"] = Self.attachment(Self.fileName(recording.name, made.format)) }
-    return HTTPResponse(
-      Representation(
-        body: .file(made.content), contentType: made.format.mediaType, etag: "\"c1-\(made.conversion.sha256)\"",
-        cacheControl: context.immutable, fields: fields, acceptsRanges: true),
-      for: request)
+    return try await converted(recording, to: format, isDownload, request, caller)
+  }
+
+  private func converted(
+    _ recording: Recording, to format: Conversions.Format, _ isDownload: Bool, _ request: HTTPRequest, _ caller: Caller
+  ) async throws -> HTTPResponse {
+    let conversions = Conversions(context: context)
+    func representation(_ conversion: Conversion, _ made: AudioFormat) -> Representation {
+      var fields: HTTPFields = [:]
+      if isDownload { fields["Content-Disposition"] = Self.attachment(Self.fileName(recording.name, made)) }
+      return Representation(
+        body: .empty, contentType: made.mediaType, etag: "\"c1-\(conversion.sha256)\"",
+        cacheControl: context.immutable, fields: fields, acceptsRanges: true)
+    }
+    // Without fetching the file first.
+    if context.redirects != nil, let (conversion, made) = try await conversions.known(recording, as: format, caller),
+      let response = try await redirect(
+        representation(conversion, made), of: conversion.key, bytes: conversion.bytes, for: request, caller)
+    {
+      return response
+    }
+    guard let made = try await conversions.file(of: recording, as: format, for: caller) else {
+      return try await answer(request, recording, isDownload, contentType: recording.mediaType, caller)
+    }
+    var whole = representation(made.conversion, made.format)
+    whole.body = .file(made.content)
+    return HTTPResponse(whole, for: request)
   }
 
   /// Returns a part of a recording. Decides everything that needs no decoding first, so that HEAD and conditions cost
@@ -105,28 +122,32 @@ struct AudioFiles: Sendable {
     let isDownload = try query.flag("download")
     let recording = try await context.recording(parameters, caller)
     guard let facts = recording.mediaFacts, facts.video != nil else { throw ServiceError.noVideo(recording.id) }
-    return try await answer(request, recording, isDownload, contentType: facts.videoMediaType)
+    return try await answer(request, recording, isDownload, contentType: facts.videoMediaType, caller)
   }
 
   private func answer(
-    _ request: HTTPRequest, _ recording: Recording, _ isDownload: Bool, contentType: String
+    _ request: HTTPRequest, _ recording: Recording, _ isDownload: Bool, contentType: String, _ caller: Caller
   ) async throws -> HTTPResponse {
     guard let key = recording.audioKey, let sha256 = recording.sha256 else {
       throw ServiceError.notReady(recording.id)
     }
-    let fetched = try await fetched(recording, key)
-    let content: ResponseBody =
-      if let fetched { fetched.body(0..<fetched.length) } else { .file(try await self.content(of: recording, key)) }
     var fields: HTTPFields = [:]
     if isDownload {
       let fileName = RecordingName.file(recording.name, extension: recording.fileExtension ?? "wav")
       fields["Content-Disposition"] = Self.attachment(fileName)
     }
     var representation = Representation(
-      body: content, contentType: contentType,
-      etag: "\"a1-\(sha256)\"", cacheControl: context.immutable, fields: fields,
+      body: .empty, contentType: contentType, etag: "\"a1-\(sha256)\"", cacheControl: context.immutable, fields: fields,
       acceptsRanges: true)
-    if let fetched { representation.part = { fetched.body($0) } }
+    if let response = try await redirect(representation, of: key, bytes: recording.bytes, for: request, caller) {
+      return response
+    }
+    if let fetched = try await fetched(recording, key) {
+      representation.body = fetched.body(0..<fetched.length)
+      representation.part = { fetched.body($0) }
+    } else {
+      representation.body = .file(try await content(of: recording, key))
+    }
     return HTTPResponse(representation, for: request)
   }
 

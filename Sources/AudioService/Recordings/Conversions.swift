@@ -58,6 +58,21 @@ struct Conversions: Sendable {
     }
   }
 
+  /// Returns the row of a conversion that is kept, and the format of its file; nil if there is none. Doesn't look for
+  /// the file.
+  func known(
+    _ recording: Recording, as format: Format, _ caller: Caller
+  ) async throws -> (Conversion, AudioFormat)? {
+    guard let source = recording.audioFormat else { return nil }
+    let (catalog, id) = (caller.catalog, recording.id)
+    let row = try await context.work.run { () throws(StorageError) -> Conversion? in
+      guard let row = try catalog.conversion(of: id, to: format.rawValue) else { return nil }
+      try catalog.touch(row)
+      return row
+    }
+    return try row.map { ($0, try Self.target(source, format)) }
+  }
+
   /// The recording once its working copy has been made, if it needs one. An unfinished result of noise removal is
   /// returned as it is.
   private func decoded(

@@ -14,35 +14,42 @@ enum ViewerFiles {
       return .now(HTTPResponse(file, for: request))
     })
 
-  /// The page itself.
-  static let page = files["index.html", default: none]
+  /// Returns the page itself. `mediaOrigin` is where requests for audio may be sent to; nil for nowhere else.
+  static func page(mediaOrigin: String?) -> Representation {
+    Representation(
+      embedded: sources["index.html", default: []], contentType: contentType("index.html"),
+      fields: pageFields(mediaOrigin: mediaOrigin))
+  }
 
   /// The page loads only its own files and the API's responses, and no text is turned into markup.
-  private static let policy = """
-    default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; \
-    media-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'
-    """
+  private static func pageFields(mediaOrigin: String? = nil) -> HTTPFields {
+    let media = ["'self'", mediaOrigin].compactMap(\.self).joined(separator: " ")
+    let policy = """
+      default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; \
+      media-src \(media); base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'
+      """
+    return ["Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"]
+  }
 
-  private static let none = representation([], name: "")
+  private static let files: [String: Representation] = Dictionary(
+    uniqueKeysWithValues: sources.map { name, bytes in
+      let fields = name == "index.html" ? pageFields() : [:]
+      return (name, Representation(embedded: bytes, contentType: contentType(name), fields: fields))
+    })
 
-  private static let files: [String: Representation] = {
+  /// The bytes of the files, by name.
+  private static let sources: [String: [UInt8]] = {
     let table = unsafe UnsafeBufferPointer(start: stillwave_viewer_files_start(), count: stillwave_viewer_file_count)
-    var files: [String: Representation] = [:]
+    var sources: [String: [UInt8]] = [:]
     for index in 0..<stillwave_viewer_file_count {
       let file = unsafe table[index]
       let name = unsafe String(cString: file.name)
       let source = PageSource(bytes: unsafe Array(UnsafeBufferPointer(start: file.bytes, count: file.size)))
       let hasComments = name.hasSuffix(".js") || name.hasSuffix(".css")
-      files[name] = representation(hasComments ? source.withoutComments : source.bytes, name: name)
+      sources[name] = hasComments ? source.withoutComments : source.bytes
     }
-    return files
+    return sources
   }()
-
-  private static func representation(_ bytes: [UInt8], name: String) -> Representation {
-    Representation(
-      embedded: bytes, contentType: contentType(name),
-      fields: name == "index.html" ? ["Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"] : [:])
-  }
 
   private static func contentType(_ name: String) -> String {
     switch name.split(separator: ".").last {

@@ -8,6 +8,9 @@ package struct Representation: Sendable {
   package var part: (@Sendable (Range<Int64>) -> ResponseBody)?
   fileprivate let head: Head
 
+  /// All fields of the whole content.
+  package var fields: HTTPFields { head.fields }
+
   /// Metadata of the content. Built once and shared, because objects that are polled keep their representation.
   fileprivate final class Head: Sendable {
     let acceptsRanges: Bool
