@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -60,9 +61,9 @@ def kubernetes_schemas_accept_the_manifest(program, folder):
 
 def check_settings(program, names):
     """Whether the program has these settings."""
-    known = set(re.findall(r"STILLWAVE_[A-Z_]+", run(program, "serve", "--help")))
+    known = set(re.findall(r"STILLWAVE_[A-Z0-9_]+", run(program, "serve", "--help")))
     with open("docs/operating.md") as file:
-        known |= set(re.findall(r"STILLWAVE_[A-Z_]+", file.read()))
+        known |= set(re.findall(r"STILLWAVE_[A-Z0-9_]+", file.read()))
     assert set(names) <= known, set(names) - known
 
 
@@ -70,10 +71,15 @@ def compose_accepts_its_files(program, folder):
     if not importlib.util.find_spec("compose_spec"):
         return False
     from compose_spec import PyCompose
-    for name in ("compose.yaml", "compose.internet.yaml"):
+    for name in ("compose.yaml", "compose.internet.yaml", "compose.cluster.yaml"):
         with open(os.path.join("deploy", name)) as file:
             text = file.read()
-        load = next(getattr(PyCompose, method) for method in ("from_yaml", "from_str", "from_string") if hasattr(PyCompose, method))
+        read = next(getattr(PyCompose, method) for method in ("from_yaml", "from_str", "from_string") if hasattr(PyCompose, method))
+
+        def load(text):
+            # The schema knows no merge keys (<<), as compose does.
+            read(yaml.safe_dump(yaml.safe_load(text)))
+
         load(text)
         try:
             load(text.replace("restart: unless-stopped", "restarts: unless-stopped"))
@@ -83,12 +89,87 @@ def compose_accepts_its_files(program, folder):
             raise AssertionError("a misspelled member is refused")
         manifest = yaml.safe_load(text)
         for service in manifest["services"].values():
-            check_settings(program, [key for key in service.get("environment", {}) if key != "STILLWAVE_NAME"])
+            names = [key for key in service.get("environment", {}) if service["image"] == "stillwave" and key != "STILLWAVE_NAME"]
+            check_settings(program, [key for key in names if not key.startswith("AWS_")])
+            with open("docs/cluster.md") as file:
+                document = file.read()
+            assert all(f"`{key}`" in document for key in names if key.startswith("AWS_")), names
             # Otherwise compose looks for the image in a registry.
             assert service["image"] != "stillwave" or "build" in service, service
             # A folder of the host's belongs to another user than the container's.
             for volume in service.get("volumes", []):
                 assert volume.split(":")[0] in manifest["volumes"] or volume.endswith(":ro"), volume
+
+
+def run_as_postgres(folder, script, **environment):
+    """Runs a shell script with PostgreSQL's programs, as the user that may."""
+    from database import Pair, programs
+    path = f"{programs()}:{os.environ['PATH']}"
+    return run(*Pair.prefix(), "env", "-C", folder, f"PATH={path}", *(f"{name}={value}" for name, value in environment.items()),
+               "bash", "-c", script)
+
+
+def the_cluster_of_compose_fits_together(program, folder):
+    """Nothing here can start containers. What their commands do is tried with the programs themselves."""
+    with open("deploy/compose.cluster.yaml") as file:
+        services = yaml.safe_load(file)["services"]
+
+    def command(name, member="command"):
+        # Compose makes one dollar of two.
+        return services[name][member][2].replace("$$", "$")
+
+    # HAProxy gets its nodes at their addresses, and no TLS.
+    script = command("haproxy").replace("/etc/haproxy/haproxy.cfg", os.path.abspath("deploy/haproxy.cfg"))
+    script = script.replace("/tmp/haproxy.cfg", folder + "/haproxy.cfg").replace("exec haproxy -W -db", "exec /usr/sbin/haproxy -c")
+    run("sh", "-c", script)
+    with open(folder + "/haproxy.cfg") as file:
+        text = file.read()
+    nodes = {name: service["networks"]["default"]["ipv4_address"] for name, service in services.items() if name in ("n1", "n2", "n3")}
+    assert re.findall(r"^  server (\S+) (\S+)$", text, re.M) == [(name, f"{address}:8080") for name, address in nodes.items()]
+    assert re.findall(r"^  bind (.*)$", text, re.M) == [":8080"] and services["haproxy"]["ports"] == ["127.0.0.1:8080:8080"]
+    for name in nodes:
+        environment = services[name]["environment"]
+        assert environment["STILLWAVE_NODE"] == name
+        assert environment["STILLWAVE_TRUSTED_PROXIES"] == services["haproxy"]["networks"]["default"]["ipv4_address"]
+        assert int(environment["STILLWAVE_DRAIN"]) + 10 < int(services[name]["stop_grace_period"].rstrip("s"))
+        assert services[name]["volumes"] == [f"{name}:/data"]
+    for name in ("primary", "standby", "store"):
+        assert services[name]["image"] and services[name]["healthcheck"]["test"]
+    # The node's bucket and key are those that are made.
+    made, environment = command("bucket", "entrypoint"), services["n1"]["environment"]
+    assert f"-name {environment['STILLWAVE_MEDIA'].removeprefix('s3://')}\\n" in made
+    assert f"-access_key {environment['AWS_ACCESS_KEY_ID']} " in made
+    assert services["bucket"]["environment"]["SECRET"] == environment["AWS_SECRET_ACCESS_KEY"]
+    # The primary waits for the standby, which copies it.
+    from database import Pair, Server
+    from webdriver import free_port
+    postgres = folder + "/postgres"
+    os.mkdir(postgres)
+    os.chmod(folder, 0o711)
+    if os.getuid() == 0:
+        shutil.chown(postgres, Pair.prefix()[1].split("=")[1])
+    shutil.copy("deploy/compose.cluster.primary", folder + "/primary.sh")
+    os.chmod(folder + "/primary.sh", 0o755)
+    primary, standby = (Server(name, postgres, "127.0.0.1", free_port()) for name in ("primary", "standby"))
+    try:
+        primary.create()
+        primary.start()
+        run_as_postgres(postgres, folder + "/primary.sh", POSTGRES_USER="stillwave", PGDATA=primary.data, PGHOST=postgres, PGPORT=primary.port)
+        primary.kill()
+        primary.start()
+        with open(primary.data + "/pg_hba.conf") as file:
+            assert file.read().endswith("host replication stillwave all scram-sha-256\n")
+        os.mkdir(standby.data, 0o755)
+        if os.getuid() == 0:
+            shutil.chown(standby.data, Pair.prefix()[1].split("=")[1])
+        run_as_postgres(postgres, command("standby").replace("-h primary", f"-h {postgres} -p {primary.port}").replace("exec postgres", "true"),
+                        PGDATA=standby.data)
+        standby.start()
+        primary.wait("the standby", lambda: primary.sql("SELECT sync_state FROM pg_stat_replication") == "sync")
+        primary.sql("CREATE TABLE written (number int)")
+    finally:
+        primary.kill()
+        standby.kill()
 
 
 def caddy_accepts_its_file(program, folder):
@@ -120,5 +201,6 @@ def the_image_has_what_the_program_needs(program, folder):
 
 
 def checks():
-    return [systemd_accepts_the_units, kubernetes_schemas_accept_the_manifest, compose_accepts_its_files, caddy_accepts_its_file,
+    return [systemd_accepts_the_units, kubernetes_schemas_accept_the_manifest, compose_accepts_its_files, the_cluster_of_compose_fits_together,
+            caddy_accepts_its_file,
             the_image_has_what_the_program_needs]

@@ -6,7 +6,8 @@ import sys
 import tempfile
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [here, os.path.join(here, "../ProxyTests"), os.path.join(here, "../ViewerTests")]
+sys.path[:0] = [here, os.path.join(here, "../ProxyTests"), os.path.join(here, "../ViewerTests"),
+                os.path.join(here, "../ClusterTests")]
 import commands
 import manifests
 import monitoring
