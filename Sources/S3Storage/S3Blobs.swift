@@ -193,7 +193,10 @@ package final class S3Blobs: Blobs {
 
   /// Returns the cache's file of an object; fetches what it lacks, and the map of a sound.
   package func localFile(_ key: ObjectKey) throws(StorageError) -> LocalFile {
-    if let file = cache.fileAtHand(key) { return file }
+    if let file = cache.fileAtHand(key) {
+      client.figures.addRead(hit: cache.knownLength(of: key) ?? 0, miss: 0)
+      return file
+    }
     guard let file = try cache.file(key) else {
       try checkIdentity()
       return LocalFile(path: cache.path(of: key))

@@ -12,6 +12,9 @@ enum S3Destination {
   case memory
   /// Into a file.
   case file(S3Download)
+
+  /// Number of bytes that are in the file.
+  var fileBytes: Int64 { if case .file(let download) = self { download.count } else { 0 } }
 }
 
 /// A file that receives an object, maybe with several requests.

@@ -16,6 +16,7 @@ package final class S3Client: Sendable {
   package let bucket: S3Bucket
   private let credentials: CredentialSource
   private let settings: S3Settings
+  let figures: S3Figures
   private let connections = S3Connections()
   private let clock: @Sendable () -> Timestamp
   /// How many milliseconds the store's clock is ahead, if this machine's was refused.
@@ -48,12 +49,14 @@ package final class S3Client: Sendable {
     func hasSucceeded(since start: ContinuousClock.Instant) -> Bool { lastSuccess.map { $0 > start } ?? false }
   }
 
-  /// Creates a client. Loads libcurl, but makes no connection. `now` is a clock for tests.
+  /// Creates a client. Loads libcurl, but makes no connection. `figures` may be those of other clients, too. `now` is a
+  /// clock for tests.
   package init(
     _ bucket: S3Bucket, credentials: CredentialSource, settings: S3Settings = S3Settings(),
-    now: @escaping @Sendable () -> Timestamp = { .now }
+    figures: S3Figures = S3Figures(), now: @escaping @Sendable () -> Timestamp = { .now }
   ) {
     (self.bucket, self.credentials, self.settings, clock) = (bucket, credentials, settings, now)
+    self.figures = figures
     // Not during another call: initializing isn't safe then in libcurl before 7.84.
     _ = CurlHandle.isReady
   }
@@ -118,7 +121,10 @@ package final class S3Client: Sendable {
   ) throws(S3Error) -> S3Response {
     let (pause, start) = (settings.breakSeconds, ContinuousClock.now)
     let (refusal, isOpen) = breaker.withLock { ($0.refusal(pause: pause), $0.failure != nil) }
-    if let refusal { throw refusal }
+    if let refusal {
+      figures.addSpared()
+      throw refusal
+    }
     do throws(S3Error) {
       let response = try repeated(to: destination, bytes: bytes, retry: rule, isTrial: isOpen, request)
       noteRecovery()
@@ -202,10 +208,21 @@ package final class S3Client: Sendable {
     let url = "\(bucket.scheme)://\(bucket.host)\(URIEncoding.path(target.path))" + (query.isEmpty ? "" : "?" + query)
     let handle = try connections.take()
     defer { connections.give(handle) }
-    return S3Call.send(
+    let (start, before) = (ContinuousClock.now, destination.fileBytes)
+    let outcome = S3Call.send(
       request, to: url, fields: fields, destination, over: handle,
       seconds: settings.deadlineSeconds(bytes: bytes + (request.content?.length ?? 0), after: elapsed),
       settings: settings)
+    let received = max(0, destination.fileBytes - before)
+    switch outcome {
+    case .answered(let response):
+      figures.add(
+        request, S3Figures.Outcome(request.error(in: response)), since: start, sent: request.content?.length ?? 0,
+        received: received + Int64(response.body.count))
+    case .failed(let error, _):
+      figures.add(request, S3Figures.Outcome(error), since: start, sent: 0, received: received)
+    }
+    return outcome
   }
 
   /// The time by the store's clock, as far as its difference is known.

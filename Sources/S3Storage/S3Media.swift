@@ -25,7 +25,7 @@ package struct S3Media: Sendable {
     // One request at a time looks if the store works. A store that takes longer than this is of no use.
     var single = settings
     (single.attempts, single.requestSeconds) = (1, 5)
-    let inspector = S3Client(bucket, credentials: credentials, settings: single)
+    let inspector = S3Client(bucket, credentials: credentials, settings: single, figures: client.figures)
     self.catalog = catalog
     let identity = try BucketIdentity.bound(catalog, to: client)
     client.expect(identity.id)

@@ -26,8 +26,10 @@ extension S3Blobs {
     answering fields: [(name: String, value: String)]
   ) -> String? {
     guard !client.isFailing, look(at: key) == .present(bytes: bytes) else { return nil }
-    return try? client.presignedURL(
+    let url = try? client.presignedURL(
       key.description, in: redirects.bucket, from: catalog.time, seconds: max(1, min(seconds, redirects.seconds)),
       answering: fields)
+    if url != nil { client.figures.addRedirect() }
+    return url
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import S3Storage
 import Testing
 
 @testable import AudioService
@@ -16,7 +17,7 @@ import Testing
     _ = try await keyed.bench.finished(#require(try keyed.bench.catalog.recording(id)?.waveformJob))
     keyed.bench.context.metrics.watch { ServerStatistics() }
     let answer = try await keyed.respond(.get, "/metrics", key: "root")
-    let text = String(decoding: try await answer.body.collect(), as: UTF8.self)
+    let text = String(decoding: try await answer.body.collect(), as: UTF8.self) + S3Figures().text(S3Figures.State())
     let lines = text.split(separator: "\n")
     let names = Set(
       lines.filter { $0.hasPrefix("# TYPE ") }.flatMap { line -> [String] in

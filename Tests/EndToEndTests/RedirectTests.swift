@@ -98,6 +98,7 @@ struct RedirectTests {
     // The page plays sound from there, and nothing else comes from there.
     let policy = try #require(try node.client.get("/")["content-security-policy"])
     #expect(policy.contains("media-src 'self' \(origin);") && policy.contains("connect-src 'self';"), "\(policy)")
+    #expect(try node.client.get("/metrics").text.contains("stillwave_store_redirects_total 1\n"))
     try node.stop()
   }
 

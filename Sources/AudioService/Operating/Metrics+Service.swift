@@ -43,6 +43,7 @@ extension Context {
     histogram("stillwave_catalog_seconds", "Time of calls of the catalog.") { name in
       times.reads.lines(name, labels: "operation=\"read\"") + times.writes.lines(name, labels: "operation=\"write\"")
     }
+    if let bucket = media.bucket { text += bucket.metricsText }
     if configuration.metricsTenants { text += tenantsText() }
     return text
   }

@@ -111,7 +111,8 @@ package final class BlockCache: Sendable {
       let range = range.clamped(to: 0..<object.version.bytes)
       guard !range.isEmpty else { return [] }
       defer { account(for: object) }
-      try object.fill(object.version.blocks(of: range), from: client)
+      let fetched = try object.fill(object.version.blocks(of: range), from: client)
+      client.figures.addRead(hit: max(0, Int64(range.count) - fetched), miss: fetched)
       return try object.read(range)
     }
   }
@@ -140,7 +141,8 @@ package final class BlockCache: Sendable {
       if !object.isWhole { try makeRoom(for: object.missingBytes) }
       // Twice, because the damage may have been on this machine's disk.
       for _ in 0..<2 {
-        try object.fill(0..<object.version.blockCount, from: client)
+        let fetched = try object.fill(0..<object.version.blockCount, from: client)
+        client.figures.addRead(hit: max(0, object.version.bytes - fetched), miss: fetched)
         if try object.check() { return LocalFile(path: object.path, holding: held(object)) }
       }
       throw .damagedObject(key: key.description)

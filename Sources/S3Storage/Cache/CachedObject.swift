@@ -96,11 +96,14 @@ final class CachedObject: Sendable {
     return bytes
   }
 
-  /// Gets the blocks among `wanted` that are missing. Blocks that other threads are getting are waited for.
-  func fill(_ wanted: Range<Int>, from client: S3Client) throws(StorageError) {
+  /// Gets the blocks among `wanted` that are missing, and returns how many bytes it has fetched. Blocks that other
+  /// threads are getting are waited for.
+  @discardableResult
+  func fill(_ wanted: Range<Int>, from client: S3Client) throws(StorageError) -> Int64 {
+    var fetched: Int64 = 0
     while true {
       switch blocks.withLock({ Self.nextStep(in: wanted, &$0) }) {
-      case .nothing: return
+      case .nothing: return fetched
       case .wait(let errand): _ = try errand.wait()
       case .verify(let run, let errand):
         try settle(run, errand) { () throws(StorageError) in
@@ -112,6 +115,7 @@ final class CachedObject: Sendable {
       case .fetch(let run, let errand):
         try settle(run, errand) { () throws(StorageError) in
           try fetch(run, from: client)
+          fetched += Int64(version.range(of: run).count)
           return Array(repeating: true, count: run.count)
         }
       }
