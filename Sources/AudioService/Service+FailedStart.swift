@@ -16,8 +16,8 @@ extension Service {
       "\(path) has the media of several machines and is no data folder. Start the service with --catalog and --media."
     case StorageError.otherMedia(let path) where path.hasPrefix("s3://"):
       """
-      \(path) isn't the bucket whose recordings the catalog describes. Nothing was changed. See that --catalog and \
-      --media belong together.
+      \(path) isn't the bucket whose recordings the catalog describes: its object media-id is missing or another's. \
+      Nothing was changed. See that --catalog and --media belong together.
       """
     case StorageError.otherMedia(let path):
       """

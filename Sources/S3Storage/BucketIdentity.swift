@@ -47,6 +47,20 @@ package struct BucketIdentity: Sendable {
     }
   }
 
+  /// Returns the identity of the bucket if the catalog may describe it, without binding either to the other. Returns nil
+  /// if both are new: the bucket has no identity, and neither has recordings.
+  ///
+  /// Throws `.otherMedia` if the catalog describes another bucket, or only one of both has something.
+  static func known(to catalog: some MediaBinding, _ client: S3Client) throws(StorageError) -> BucketIdentity? {
+    let name = "s3://\(client.bucket.name)/\(client.bucket.prefix)"
+    let bound = try catalog.boundMedia()
+    let found = try found(by: client)
+    guard found == bound.id || bound.id == nil else { throw .otherMedia(path: name) }
+    if found == nil, bound.hasContent { throw .otherMedia(path: name) }
+    if bound.id == nil, !bound.hasContent, try hasRecordings(client) { throw .otherMedia(path: name) }
+    return found.map { BucketIdentity(id: $0, bucketName: name) }
+  }
+
   private static func found(by client: S3Client) throws(StorageError) -> String? {
     let bytes = try StorageError.translating { () throws(S3Error) -> [UInt8]? in
       do throws(S3Error) { return try client.get(key, 0..<100) } catch {

@@ -10,27 +10,31 @@ import Storage
 enum S3Destination {
   /// Into memory, up to the request's limit.
   case memory
-  /// Into a file.
-  case file(S3Download)
+  /// Into a file, or only into a digest.
+  case download(S3Download)
 
-  /// Number of bytes that are in the file.
-  var fileBytes: Int64 { if case .file(let download) = self { download.count } else { 0 } }
+  /// Number of bytes that were received into it.
+  var downloadedBytes: Int64 { if case .download(let download) = self { download.count } else { 0 } }
 }
 
-/// A file that receives an object, maybe with several requests.
+/// An object that is received, maybe with several requests: its digest and, if it goes into a file, its bytes.
 final class S3Download {
-  let file: TransferFile
-  /// Number of bytes that are in the file.
+  private let file: TransferFile?
+  /// Number of bytes received.
   private(set) var count: Int64 = 0
   /// The version of the object.
   var entityTag: String?
   private var digest = SHA256()
 
+  /// Receives an object into a new file.
   init(creating path: String) throws(S3Error) { file = try TransferFile(creating: path) }
+
+  /// Receives an object only for its digest.
+  init() { file = nil }
 
   /// Forgets what has been received.
   func startOver() throws(S3Error) {
-    try file.clear()
+    try file?.clear()
     (count, entityTag) = (0, nil)
     digest = SHA256()
   }
@@ -39,7 +43,7 @@ final class S3Download {
 
   @unsafe
   fileprivate func append(_ bytes: UnsafeRawBufferPointer) throws(S3Error) {
-    try unsafe file.write(bytes, at: count)
+    try unsafe file?.write(bytes, at: count)
     unsafe digest.update(bytes.bindMemory(to: UInt8.self).span)
     count += Int64(bytes.count)
   }
@@ -214,7 +218,7 @@ enum S3Outcome {
 
   @unsafe
   private func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
-    if (200..<300).contains(status), case .file(let download) = destination {
+    if (200..<300).contains(status), case .download(let download) = destination {
       do throws(S3Error) {
         try begin(download)
         try unsafe download.append(bytes)

@@ -98,21 +98,34 @@ extension S3Client {
   ) throws(S3Error) -> S3ObjectInfo {
     let download = try S3Download(creating: path)
     do throws(S3Error) {
-      let response = try send(to: .file(download), bytes: bytes) {
-        var request = S3Request(method: .get, key: key)
-        if download.count > 0, let tag = download.entityTag {
-          request.fields = [
-            (name: "range", value: "bytes=\(download.count)-"), (name: "if-match", value: tag),
-          ]
-        }
-        return request
-      }
+      let info = try receive(key, into: download, bytes: bytes)
       if let sha256, sha256 != download.sha256 { throw .damaged }
-      return S3ObjectInfo(bytes: download.count, response.fields)
+      return info
     } catch {
       TransferFile.remove(path)
       throw error
     }
+  }
+
+  /// Returns the length and the SHA-256 of an object, in hexadecimal digits. Receives all of it and keeps nothing.
+  /// `bytes` is its length if it is known, for the deadline.
+  ///
+  /// Throws `.noSuchKey` if there is no such object.
+  package func digest(of key: String, bytes: Int64 = 0) throws(S3Error) -> (bytes: Int64, sha256: String) {
+    let download = S3Download()
+    let info = try receive(key, into: download, bytes: bytes)
+    return (info.bytes, download.sha256)
+  }
+
+  private func receive(_ key: String, into download: S3Download, bytes: Int64) throws(S3Error) -> S3ObjectInfo {
+    let response = try send(to: .download(download), bytes: bytes) {
+      var request = S3Request(method: .get, key: key)
+      if download.count > 0, let tag = download.entityTag {
+        request.fields = [(name: "range", value: "bytes=\(download.count)-"), (name: "if-match", value: tag)]
+      }
+      return request
+    }
+    return S3ObjectInfo(bytes: download.count, response.fields)
   }
 
   /// Returns what the store says about an object; nil if the bucket has no such object.

@@ -208,12 +208,12 @@ package final class S3Client: Sendable {
     let url = "\(bucket.scheme)://\(bucket.host)\(URIEncoding.path(target.path))" + (query.isEmpty ? "" : "?" + query)
     let handle = try connections.take()
     defer { connections.give(handle) }
-    let (start, before) = (ContinuousClock.now, destination.fileBytes)
+    let (start, before) = (ContinuousClock.now, destination.downloadedBytes)
     let outcome = S3Call.send(
       request, to: url, fields: fields, destination, over: handle,
       seconds: settings.deadlineSeconds(bytes: bytes + (request.content?.length ?? 0), after: elapsed),
       settings: settings)
-    let received = max(0, destination.fileBytes - before)
+    let received = max(0, destination.downloadedBytes - before)
     switch outcome {
     case .answered(let response):
       figures.add(

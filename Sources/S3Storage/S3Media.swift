@@ -21,13 +21,22 @@ package struct S3Media: Sendable {
     in bucket: S3Bucket, credentials: CredentialSource, settings: S3Settings = S3Settings(), catalog: Catalog,
     scratch directory: String, cacheBytes: Int64, spareBytes: Int64
   ) throws(StorageError) {
+    try self.init(
+      in: bucket, credentials: credentials, settings: settings, catalog: catalog, binding: catalog, scratch: directory,
+      cacheBytes: cacheBytes, spareBytes: spareBytes)
+  }
+
+  init(
+    in bucket: S3Bucket, credentials: CredentialSource, settings: S3Settings, catalog: Catalog,
+    binding: some MediaBinding, scratch directory: String, cacheBytes: Int64, spareBytes: Int64
+  ) throws(StorageError) {
     let client = S3Client(bucket, credentials: credentials, settings: settings)
     // One request at a time looks if the store works. A store that takes longer than this is of no use.
     var single = settings
     (single.attempts, single.requestSeconds) = (1, 5)
     let inspector = S3Client(bucket, credentials: credentials, settings: single, figures: client.figures)
     self.catalog = catalog
-    let identity = try BucketIdentity.bound(catalog, to: client)
+    let identity = try BucketIdentity.bound(binding, to: client)
     client.expect(identity.id)
     disk = try MediaStore(scratch: directory)
     cache = try BlockCache(

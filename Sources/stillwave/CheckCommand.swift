@@ -8,9 +8,9 @@ import Waveform
 struct CheckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Finds what is wrong in a data folder, and repairs it.",
+    abstract: "Finds what is wrong in a data folder, and repairs it; or in what several machines share.",
     discussion: """
-      Compares the catalog with the recordings' folders: their descriptions, lengths, hashes and waveforms. It changes \
+      Compares the catalog with the recordings' files: their descriptions, lengths, hashes and waveforms. It changes \
       nothing and may run while the service does; anything suspicious is checked a second time before it is reported.
 
       With --repair, which needs the service stopped, a lost or damaged catalog is rebuilt from the folders and from \
@@ -18,8 +18,12 @@ struct CheckCommand: ParsableCommand {
       waveforms are rebuilt at the next start, and files that nothing explains are moved to “orphaned”. Audio is never \
       removed. If root runs the repair, it works as the user who owns the data folder.
 
-      With --catalog and --media, it compares the catalog and the folder that several machines share, for instance \
-      after both were restored from backups. The exit status is 0 only if nothing is wrong afterward.
+      With --catalog and --media, it compares the catalog and the folder or the bucket that several machines share, for \
+      instance after both were restored from backups; settings and variables of the bucket are those of “serve”. It \
+      reads every object of a bucket, or with --quick only descriptions and waveforms, and then lists the bucket to \
+      find objects that no row names. It needs room for one waveform in the folder for temporary files (TMPDIR).
+
+      The exit status is 0 only if nothing is wrong afterward.
       """)
 
   @OptionGroup var folder: DataFolderOptions
@@ -28,7 +32,7 @@ struct CheckCommand: ParsableCommand {
   @Flag(help: "Repair what can be repaired.")
   var repair = false
 
-  @Flag(help: "Compare only the lengths of audio files, not their hashes: doesn't read them.")
+  @Flag(help: "Compare only the lengths of sounds, not their hashes: doesn't read them.")
   var quick = false
 
   @Flag(help: "Print one JSON object instead of lines.")
@@ -62,7 +66,7 @@ struct CheckCommand: ParsableCommand {
         try store.claim()
         repaired = try DataRepair(store, pyramidFault: Self.fault).run()
       }
-      let report = try DataCheck(store, readsAudio: !quick, pyramidFault: Self.fault).run { share in
+      let report = try DataCheck(readsAudio: !quick, pyramidFault: Self.fault).run(in: store) { share in
         display.show(share: share)
       }
       StandardStreams.write(try text(report, repaired))

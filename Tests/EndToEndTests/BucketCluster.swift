@@ -49,12 +49,20 @@ struct BucketCluster {
       credentials: CredentialSource(file: folder.file("key")))
   }
 
-  /// The settings of every node.
-  var arguments: [String] {
+  /// The settings that say where everything is.
+  var places: [String] {
     [
       "--catalog", url, "--media", Self.media, "--s3-endpoint", store.endpoint, "--s3-credentials", folder.file("key"),
-      "--lease", "3",
     ]
+  }
+
+  /// The settings of every node.
+  var arguments: [String] { places + ["--lease", "3"] }
+
+  /// Compares the catalog with the bucket.
+  func check(_ more: [String] = []) throws -> (status: Int32, answer: JSON, errors: String) {
+    let finished = try Command(Program.path(), ["check", "--json"] + places + more).finish(withinSeconds: 120)
+    return (finished.status, (try? JSON(finished.output)) ?? .absent, finished.errors)
   }
 
   /// Starts a node with a disk of its own.
@@ -75,6 +83,9 @@ struct BucketCluster {
 
   /// Puts an object as another program would.
   func put(_ bytes: [UInt8], as key: String) throws { try client.put(bytes, as: key) }
+
+  /// Removes an object as another program would.
+  func remove(_ key: String) throws { try client.delete(key) }
 
   /// Returns the rows of a query with one column.
   func rows(_ sql: String) throws -> [String] {

@@ -111,6 +111,9 @@ package final class ObjectStore: Sendable {
     state.withLock { $0.objects[bucket]?[key] = StoredObject(bytes: bytes) }
   }
 
+  /// Removes an object without a request.
+  package func remove(_ key: String, in bucket: String) { state.withLock { $0.objects[bucket]?[key] = nil } }
+
   /// Gives the bucket `name` another one, as if nobody could see it under its own.
   package func rename(_ bucket: String, to name: String) {
     state.withLock { $0.objects[name] = $0.objects.removeValue(forKey: bucket) }

@@ -34,11 +34,24 @@ final class BlobsCluster: Sendable {
   /// Lets time pass for the catalog.
   func advance(_ seconds: Double) { clock.advance(seconds) }
 
+  /// Opens a copy of the catalog as it was when the file at `path` was copied.
+  func catalog(restoredFrom path: String) throws -> Catalog {
+    try Catalog(
+      path: path, holder: LeaseHolder(name: "node", terms: LeaseHolder.Terms(), now: { [clock] in clock.now }))
+  }
+
+  /// What the catalog knows about the bucket.
+  let binding = TestBinding(hasContent: true)
+
+  /// Binds the catalog and the bucket to each other.
+  func bind() {
+    test.store.put(MediaID(Array(identity.id.utf8))?.content ?? [], as: BucketIdentity.key, in: "sounds")
+    _ = binding.bind(toMedia: identity.id)
+  }
+
   /// Opens a node with a disk of its own. One that is bound compares the bucket's identity.
   func node(_ name: String, partBytes: Int64 = 5 << 20, isBound: Bool = false) throws -> BlobsNode {
-    if isBound {
-      test.store.put(MediaID(Array(identity.id.utf8))?.content ?? [], as: BucketIdentity.key, in: "sounds")
-    }
+    if isBound { bind() }
     let cache = try BlockCache(directory: "\(folder.path)/\(name)", limitBytes: 1 << 30, client: test.client)
     let scratch = try MediaStore(directory: "\(folder.path)/\(name)-scratch")
     let blobs = S3Blobs(

@@ -1,6 +1,5 @@
 import ObjectStore
 import Storage
-import Synchronization
 import Testing
 
 @testable import S3Storage
@@ -10,35 +9,18 @@ import Testing
 
   init() throws { test = try TestStore { $0.attempts = 1 } }
 
-  /// What a catalog knows about its media.
-  private final class Binding: MediaBinding, Sendable {
-    private let id = Mutex<String?>(nil)
-    private let hasContent: Bool
-
-    init(hasContent: Bool = false) { self.hasContent = hasContent }
-
-    func boundMedia() -> (id: String?, hasContent: Bool) { (id.withLock { $0 }, hasContent) }
-
-    func bind(toMedia new: String) -> String {
-      id.withLock { id in
-        if id == nil { id = new }
-        return id ?? new
-      }
-    }
-  }
-
-  private func bind(_ catalog: Binding) async throws -> BucketIdentity {
+  private func bind(_ catalog: TestBinding) async throws -> BucketIdentity {
     try await test.blocking { try BucketIdentity.bound(catalog, to: $0) }
   }
 
-  private func refuses(_ catalog: Binding) async throws -> Bool {
+  private func refuses(_ catalog: TestBinding) async throws -> Bool {
     do { _ = try await bind(catalog) } catch StorageError.otherMedia { return true }
     return false
   }
 
   @Test("a bucket that another installation's takes the place of is noticed while the node runs")
   func replaced() async throws {
-    let identity = try await bind(Binding())
+    let identity = try await bind(TestBinding())
     let check = { try await test.blocking { try identity.check(by: $0) } }
     try await check()
     let other = MediaID().content
@@ -52,7 +34,7 @@ import Testing
 
   @Test("of two catalogs that find an empty bucket, only one is bound to it", arguments: [true, false])
   func twoCatalogs(hasConditions: Bool) async throws {
-    let (first, second) = (Binding(), Binding())
+    let (first, second) = (TestBinding(), TestBinding())
     // The other one is faster by just one request.
     let other = MediaID()
     if hasConditions {
@@ -69,10 +51,10 @@ import Testing
 
   @Test("a catalog that has something isn't bound to an empty bucket, nor an empty one to a bucket with recordings")
   func contents() async throws {
-    #expect(try await refuses(Binding(hasContent: true)))
+    #expect(try await refuses(TestBinding(hasContent: true)))
     #expect(test.store.objects(in: "sounds").isEmpty)
-    _ = try await bind(Binding())
+    _ = try await bind(TestBinding())
     test.store.put([1], as: "recordings/1/a", in: "sounds")
-    #expect(try await refuses(Binding()))
+    #expect(try await refuses(TestBinding()))
   }
 }

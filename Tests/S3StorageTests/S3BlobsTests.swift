@@ -363,6 +363,8 @@ private final class BlobsHistory: @unchecked Sendable {
   }
 
   func run(steps: Int) throws {
+    cluster.bind()
+    cluster.catalog.keepDescriptions(in: nodes[0].blobs) { _, _ in }
     for step in 0..<steps {
       if chance(40) {
         let faults: [ObjectStore.Fault] = [
@@ -374,6 +376,7 @@ private final class BlobsHistory: @unchecked Sendable {
       }
       try act(nodes[Int.random(in: 0..<nodes.count, using: &generator)])
       try check("after step \(step)")
+      if step % 10 == 9 { try compare("after step \(step)") }
     }
     for _ in 0..<3 {
       cluster.advance(90_000)
@@ -381,6 +384,7 @@ private final class BlobsHistory: @unchecked Sendable {
       try nodes[0].blobs.removeGarbage(of: cluster.catalog)
     }
     try check("at the end")
+    try compare("at the end")
     let named = try Set(recordings.flatMap { try cluster.catalog.namedObjects(of: $0.id) })
     let strays = cluster.objects.keys.filter { !named.contains($0) }
     #expect(strays == [])
@@ -423,8 +427,19 @@ private final class BlobsHistory: @unchecked Sendable {
       if chance(50) { node.blobs.removeResults(of: token, in: recording.id) }
       _ = try cluster.catalog.giveBack(token, interrupted: true, hasWritten: true)
     } else {
-      _ = try cluster.catalog.finish(token, with: "{}") { $0.waveformKey = key }
+      _ = try cluster.catalog.finish(token, with: "{}") {
+        ($0.waveformState, $0.waveformKey) = (.ready, key)
+      }
     }
+  }
+
+  /// What operators run finds nothing, either. A description that couldn't be put may be outdated.
+  private func compare(_ moment: String) throws {
+    let bucket = try CheckedBucket(
+      cluster.test.client, boundTo: cluster.binding, temporary: cluster.folder.path + "/checked")
+    let report = try DataCheck { _ in nil }.run(bucket, of: cluster.catalog)
+    #expect(report.problems.filter { $0.code != "description_outdated" } == [], "\(moment)")
+    #expect(report.notes == [], "\(moment)")
   }
 
   private func check(_ moment: String) throws {

@@ -10,6 +10,9 @@ import Testing
 
   init() throws { data = try DataFolder() }
 
+  /// The SHA-256 of the text “file”.
+  private static let digestOfFile = "3b9c358f36f0a31b6ad3e14f309c7cf198ac9246e8316f9ce543d5b19ac02b80"
+
   private func codes(_ findings: [DataCheck.Finding]) -> [String] { findings.map(\.code).sorted() }
 
   @Test("a check changes nothing in the data folder of a stopped service, whatever it finds", arguments: [true, false])
@@ -47,7 +50,7 @@ import Testing
   @Test("an empty folder stays empty and has no problems")
   func emptyFolder() throws {
     let folder = try TemporaryFolder()
-    let report = try DataCheck(MediaStore(lookingAt: folder.path), pyramidFault: { _ in nil }).run()
+    let report = try DataCheck { _ in nil }.run(in: MediaStore(lookingAt: folder.path))
     #expect(report == DataCheck.Report())
     #expect(try folder.contents() == [])
   }
@@ -87,7 +90,9 @@ import Testing
   func strangeFiles() throws {
     let catalog = try Catalog(path: data.store.catalogPath)
     let id = data.recordings[0].id
-    let made = Conversion(recording: id, format: "mp3", key: ObjectKey(id, "converted-1.mp3"), bytes: 4, sha256: "")
+    let made = Conversion(
+      recording: id, format: "mp3", key: ObjectKey(id, "converted-1.mp3"), bytes: 4,
+      sha256: Self.digestOfFile)
     try catalog.keep(made, limit: 99)
     try catalog.close()
     for name in ["audio.wav.map", "converted-1.mp3", "converted-2.mp3", "waveform-old.pyramid", "notes.txt"] {
@@ -115,6 +120,32 @@ import Testing
     try data.repair()
     let repaired = try Catalog(path: data.store.catalogPath)
     #expect(try repaired.recording(id)?.waveformState == .queued)
+  }
+
+  @Test("a conversion that is missing is noted, and one with other bytes than its row says is damaged")
+  func conversions() throws {
+    let catalog = try Catalog(path: data.store.catalogPath)
+    let id = data.recordings[0].id
+    let made = Conversion(
+      recording: id, format: "mp3", key: ObjectKey(id, "converted-1.mp3"), bytes: 4,
+      sha256: Self.digestOfFile)
+    try catalog.keep(made, limit: 99)
+    try catalog.close()
+    #expect(codes(try data.check().notes) == ["conversion_missing"])
+    for text in ["fil", "fine"] {
+      try write(text, to: data.store.folder(of: id) + "/converted-1.mp3")
+      #expect(codes(try data.check().problems) == ["conversion_damaged"])
+    }
+    try write("file", to: data.store.folder(of: id) + "/converted-1.mp3")
+    #expect(try data.check() == sound(files: 3))
+  }
+
+  @Test("rows that can't be read don't hide the others from the check, however many there are")
+  func batches() throws {
+    try FileSystem.remove(data.store.folder(of: data.recordings[0].id) + "/audio.wav")
+    try data.execute("UPDATE recordings SET sample_rate = -1 WHERE id <> '\(data.recordings[0].id)'")
+    let report = try DataCheck(batch: 1) { _ in nil }.run(in: MediaStore(lookingAt: data.path))
+    #expect(codes(report.problems) == ["audio_missing", "row_unreadable", "row_unreadable"])
   }
 
   private func sound(files: Int) -> DataCheck.Report {

@@ -45,7 +45,7 @@ struct DataFolder {
   }
 
   func check() throws -> DataCheck.Report {
-    try DataCheck(MediaStore(lookingAt: path), pyramidFault: { _ in nil }).run()
+    try DataCheck { _ in nil }.run(in: MediaStore(lookingAt: path))
   }
 
   @discardableResult

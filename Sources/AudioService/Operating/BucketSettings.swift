@@ -39,6 +39,19 @@ package struct BucketSettings: Sendable {
     }
   }
 
+  /// What requests to the store need beside the bucket and the key.
+  var requests: S3Settings {
+    var settings = S3Settings()
+    settings.authorities = authorities
+    return settings
+  }
+
+  /// A client of the bucket; nil without one. Throws as `bucket` does.
+  func client() throws(SettingError) -> S3Client? {
+    guard let bucket = try bucket(), let credentials else { return nil }
+    return S3Client(bucket, credentials: credentials, settings: requests)
+  }
+
   private static func words(for fault: S3Bucket.Fault) -> String {
     switch fault {
     case .scheme, .bucket:
@@ -100,7 +113,8 @@ package struct BucketSettings: Sendable {
     }
   }
 
-  private static let variables = secretVariables + ["AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE", "HOME"]
+  /// The environment variables by which a key is found, if no setting says where it is.
+  static let variables = secretVariables + ["AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE", "HOME"]
 
   /// The environment variables with parts of a key.
   package static let secretVariables = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"]

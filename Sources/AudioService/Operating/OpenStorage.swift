@@ -46,11 +46,9 @@ struct OpenStorage {
     let settings = configuration.cluster.bucket
     if let bucket = try settings.bucket(), let credentials = settings.credentials {
       let scratch = settings.scratchDirectory ?? configuration.dataDirectory + "/scratch"
-      var client = S3Settings()
-      client.authorities = settings.authorities
       return MediaPlaces(
         try S3Media(
-          in: bucket, credentials: credentials, settings: client, catalog: catalog, scratch: scratch,
+          in: bucket, credentials: credentials, settings: settings.requests, catalog: catalog, scratch: scratch,
           cacheBytes: settings.cacheBytes, spareBytes: 2 * configuration.reservedDiskBytes))
     }
     guard let folder = configuration.cluster.mediaDirectory else {

@@ -34,13 +34,37 @@ extension Catalog {
     }
   }
 
-  /// Returns the files with a recording's sound in other formats.
-  func conversionFiles(of id: RecordingID) throws(StorageError) -> [String] {
+  /// Returns the readable ones of at most `limit` rows of recordings, newest first, and what continues after them; nil
+  /// at the end.
+  func recordings(
+    limit: Int, after place: String?
+  ) throws(StorageError) -> (recordings: [Recording], next: String?) {
+    try read { db in
+      let condition = place == nil ? "" : "WHERE id < ?"
+      let rows = try db.rows(
+        "SELECT * FROM recordings \(condition) ORDER BY id DESC LIMIT \(limit)", place.map { [$0] } ?? [])
+      let recordings = try Self.intact(rows) { try RecordingRow(row: $0).recording }
+      return (recordings, rows.count < limit ? nil : rows.last?["id"].flatMap(String.init))
+    }
+  }
+
+  /// Returns the number of recordings' rows.
+  func recordingCount() throws(StorageError) -> Int {
+    try read { try $0.first("SELECT count(*) FROM recordings", as: Int.self) ?? 0 }
+  }
+
+  /// Returns a recording's sound in other formats.
+  func conversions(of id: RecordingID) throws(StorageError) -> [Conversion] {
     try read { db in
       try Self.intact(
-        db.rows("SELECT * FROM conversions WHERE recording = ?", [id.text])
-      ) { try ConversionRow(row: $0).conversion.key.name }
+        db.rows("SELECT * FROM conversions WHERE recording = ? ORDER BY format", [id.text])
+      ) { try ConversionRow(row: $0).conversion }
     }
+  }
+
+  /// Returns the files with a recording's sound in other formats.
+  func conversionFiles(of id: RecordingID) throws(StorageError) -> [String] {
+    try conversions(of: id).map(\.key.name)
   }
 
   /// Returns the number of unreadable rows per table, except recordings (see `unreadableRecordings`). Reads every row.

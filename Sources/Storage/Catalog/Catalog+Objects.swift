@@ -66,11 +66,13 @@ extension Catalog {
 
   /// Returns the objects that a recording's rows name, even if they are damaged otherwise; none if it was deleted.
   package func namedObjects(of id: RecordingID) throws(StorageError) -> Set<ObjectKey> {
-    try read { db in
-      let row = try db.row("SELECT \(Self.erasedColumns) FROM recordings WHERE id = ?", [id.text])
-      guard let row else { return [] }
-      return Set(try Self.objects(of: id, row, db))
-    }
+    try read { try Self.namedObjects(of: id, $0) }
+  }
+
+  static func namedObjects(of id: RecordingID, _ db: CatalogTransaction) throws -> Set<ObjectKey> {
+    let row = try db.row("SELECT \(erasedColumns) FROM recordings WHERE id = ?", [id.text])
+    guard let row else { return [] }
+    return Set(try objects(of: id, row, db))
   }
 
   /// Returns the length and the SHA-256 that an object has according to the row that names it; nil if no row says so.
@@ -168,6 +170,11 @@ extension Recording {
 
   /// The content of the recording's description.
   package var describedJSON: [UInt8] { RecordingDescription(self).json() }
+
+  /// Whether a description, which may be hostile, says the same as the row.
+  package func isDescribed(by bytes: [UInt8]) -> Bool {
+    RecordingDescription(json: bytes) == RecordingDescription(self)
+  }
 
   /// Reads a description, which may be hostile. Fails if it isn't one.
   package init?(describedBy bytes: [UInt8]) {

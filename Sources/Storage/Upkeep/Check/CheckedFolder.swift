@@ -1,0 +1,176 @@
+import Glibc
+
+/// The media in a data folder, or in a folder that several machines share, as a check sees them.
+package struct CheckedFolder: CheckedMedia {
+  private let store: MediaStore
+  /// Whether services may change rows and files meanwhile.
+  package let isLive: Bool
+
+  /// Checks the files in `store`.
+  package init(_ store: MediaStore, isLive: Bool) { (self.store, self.isLive) = (store, isLive) }
+
+  /// The file in a data folder.
+  package var catalogName: String { store.isShared ? "catalog" : Self.catalogFile }
+
+  fileprivate static let catalogFile = "catalog.sqlite"
+
+  /// The file of the first writer.
+  package func path(of upload: UploadID) -> String { "uploads/\(upload).part" }
+
+  /// Costs one system call.
+  package func length(of key: ObjectKey) -> FoundFile<Int64> {
+    found { () throws(StorageError) in try FileSystem.length(of: store.path(of: key)) }
+  }
+
+  /// Reads the file.
+  package func sha256(of key: ObjectKey, bytes: Int64) -> FoundFile<String> {
+    found { () throws(StorageError) in
+      try MediaStore.measure(FileDescriptor(path: store.path(of: key), flags: O_RDONLY)).sha256
+    }
+  }
+
+  /// Looks into the file itself.
+  package func fault(in key: ObjectKey, _ fault: (String) -> String?) -> FoundFile<String?> {
+    store.look(at: key) == .absent ? .absent : .present(fault(store.path(of: key)))
+  }
+
+  /// True without a folder, because its missing files are reported.
+  package func isDescribed(_ recording: Recording) -> Bool {
+    recording.audioFile == nil || !FileSystem.isFolder(store.folder(of: recording.id))
+      || store.description(of: recording.id) == RecordingDescription(recording)
+  }
+
+  /// Adds up the files of all writers.
+  package func hasBytes(of upload: Upload, _ catalog: Catalog) throws(StorageError) -> Bool {
+    guard !store.isShared else {
+      return try store.hasBytes(of: catalog.segments(of: upload.id), upTo: upload.offset)
+    }
+    return try (store.lengthOfPart(of: upload.id) ?? -1) >= upload.offset
+  }
+
+  private func found<Content>(_ body: () throws(StorageError) -> Content) -> FoundFile<Content> {
+    do throws(StorageError) { return .present(try body()) } catch {
+      guard case .io(let operation, _, let number) = error else { return .unreadable(reason: "\(error)") }
+      if [ENOENT, ENOTDIR].contains(number) { return .absent }
+      return .unreadable(reason: "\(operation) failed (errno \(number))")
+    }
+  }
+
+  // MARK: What is there
+
+  /// Looks into every folder.
+  package func audit(
+    _ catalog: Catalog, _ report: inout DataCheck.Report, while isWanted: () -> Bool
+  ) throws(StorageError) {
+    for name in try names(in: "recordings") {
+      guard let id = RecordingID(name) else {
+        report.note("strange_file", "recordings/" + name, "The service did not make this.")
+        continue
+      }
+      try checkFolder(of: id, catalog, &report)
+      guard isWanted() else { throw .cancelled }
+    }
+    if !store.isShared { try checkParts(catalog, &report) }
+    let incoming = store.isShared ? try names(in: "incoming").map { "incoming/" + $0 } : ["incoming"]
+    try noteLeftovers(incoming + ["jobs", "removed"], &report)
+  }
+
+  /// Returns the names in one of the store's folders, none if the folder is missing.
+  private func names(in folder: String) throws(StorageError) -> [String] {
+    do { return try FileSystem.names(in: store.directory + "/" + folder) } catch .io(_, _, ENOENT) { return [] }
+  }
+
+  private func checkFolder(
+    of id: RecordingID, _ catalog: Catalog, _ report: inout DataCheck.Report
+  ) throws(StorageError) {
+    let (path, when) = ("recordings/\(id)", store.isShared ? "A node" : "The next start")
+    // Read the mark first: it is removed only after the row exists.
+    let isUnfinished = try store.isUnfinished(id)
+    let claim = try catalog.claim(on: id)
+    switch (claim, isUnfinished) {
+    case (.owned, false): break
+    case (.owned, true): report.note("mark_left", "\(path)/\(MediaStore.marker)", "\(when) removes the mark.")
+    case (.removed, _), (.finished, _), (.unknown, true):
+      report.note("half_finished", path, "\(when) clears away what is left of an upload or a deletion.")
+    case (.unknown, false):
+      guard FileSystem.isFolder(store.folder(of: id)) else { return }
+      report.add("row_missing", path, "The catalog has no row for this folder.")
+    }
+    if claim == .owned { try noteStrangeFiles(of: id, catalog, &report) }
+  }
+
+  /// Notes files in a recording's folder that no row names. A file that is about to be named may be among them at first.
+  private func noteStrangeFiles(
+    of id: RecordingID, _ catalog: Catalog, _ report: inout DataCheck.Report
+  ) throws(StorageError) {
+    var strange: Set<String> = []
+    for _ in 0..<2 {
+      let names = Set(try store.fileNames(of: id))
+      guard let recording = try catalog.recording(id), let audio = recording.audioFile else { return }
+      let named = [audio, recording.workingFile, recording.waveformFile].compactMap { $0 }
+      let files = try named + catalog.conversionFiles(of: id)
+      // A sound map is saved next to the file that it describes.
+      strange = names.subtracting(files + files.map { $0 + ".map" })
+        .subtracting([RecordingDescription.fileName, MediaStore.marker])
+      if strange.isEmpty { return }
+    }
+    for name in strange.sorted() {
+      report.note("strange_file", "recordings/\(id)/\(name)", "No row of the catalog names this file.")
+    }
+  }
+
+  private func checkParts(_ catalog: Catalog, _ report: inout DataCheck.Report) throws(StorageError) {
+    var sweep = SweepReport()
+    for id in store.parts(&sweep) {
+      guard try catalog.claim(on: id) == .unknown, try !store.isSpare(id) else { continue }
+      report.add("row_missing", path(of: id), "The catalog has no row for this upload.")
+    }
+  }
+
+  private func noteLeftovers(_ folders: [String], _ report: inout DataCheck.Report) throws(StorageError) {
+    for folder in folders {
+      let count = try names(in: folder).count
+      if count > 0 {
+        report.note("half_finished", folder, "\(count) files or folders are in work, or were left by a crash.")
+      }
+    }
+    let orphans = store.orphanCount()
+    if orphans > 0 {
+      report.note("orphaned_files", "orphaned", "\(orphans) folders or uploads are kept aside; they may be recordings.")
+    }
+  }
+}
+
+extension DataCheck {
+  /// Checks a data folder, whose catalog it reads or, if that isn't in use, a copy of it. Blocks.
+  package func run(
+    in store: MediaStore, progress: (Double) -> Bool = { _ in true }
+  ) throws(StorageError) -> Report {
+    var report = Report()
+    guard let view = try openCatalog(of: store, &report) else { return report }
+    let rest = try run(CheckedFolder(store, isLive: view.isLive), of: view.catalog, progress: progress)
+    report.add(rest)
+    return report
+  }
+
+  private func openCatalog(of store: MediaStore, _ report: inout Report) throws(StorageError) -> CatalogView? {
+    let name = CheckedFolder.catalogFile
+    do {
+      let view = try CatalogView(path: store.catalogPath)
+      if view.isNew, FileSystem.isFolder(store.recordings), try store.hasRecordings() {
+        throw StorageError.lostCatalog(path: store.catalogPath)
+      }
+      if view.isOlder {
+        report.note("schema_older", name, "The next start brings the catalog of an earlier version up to date.")
+      }
+      return view
+    } catch StorageError.lostCatalog {
+      report.add("catalog_lost", name, "There are recordings, but the catalog is missing or empty.")
+    } catch StorageError.damagedCatalog(_, let detail) {
+      report.add("catalog_damaged", name, "The catalog is damaged: \(detail).")
+    } catch {
+      throw StorageError(error)
+    }
+    return nil
+  }
+}
