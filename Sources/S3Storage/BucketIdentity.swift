@@ -47,8 +47,8 @@ package struct BucketIdentity: Sendable {
     }
   }
 
-  /// Returns the identity of the bucket if the catalog may describe it, without binding either to the other. Returns nil
-  /// if both are new: the bucket has no identity, and neither has recordings.
+  /// Returns the identity of the bucket if the catalog may describe it, without binding either to the other. Returns
+  /// nil if both are new: the bucket has no identity, and neither has recordings.
   ///
   /// Throws `.otherMedia` if the catalog describes another bucket, or only one of both has something.
   static func known(to catalog: some MediaBinding, _ client: S3Client) throws(StorageError) -> BucketIdentity? {

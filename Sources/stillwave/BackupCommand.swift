@@ -6,14 +6,16 @@ import Storage
 struct BackupCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "backup",
-    abstract: "Backs up a data folder, even while the service runs.",
+    abstract: "Backs up the data folder of one machine, even while the service runs.",
     discussion: """
       The backup contains the catalog as of one moment, every file of its recordings, the acknowledged bytes of \
       unfinished uploads, and SHA256SUMS, which “sha256sum -c” checks. Files on the same disk are hard links, which \
       take no room; --copy copies them. Every file is read once. The backup appears under its name when it is \
       complete; if the folder exists already and is empty, such as the root of a disk, SHA256SUMS appears last. The \
-      exit status is 0 only if every row can be read and every audio file matches the catalog. What several machines \
-      share (--catalog, --media) is backed up with the tools of its database and its disk: see docs/cluster.md.
+      exit status is 0 only if every row can be read and every audio file matches the catalog.
+
+      It doesn't cover what several machines share (--catalog, --media): their database is backed up with PostgreSQL's \
+      tools, and then the folder or the bucket with those of the disk or the store. See “Backups” in docs/cluster.md.
       """)
 
   @OptionGroup var folder: DataFolderOptions
@@ -31,6 +33,7 @@ struct BackupCommand: ParsableCommand {
     umask(0o077)
     try DataFolderOptions.run { display in
       try MediaStore(lookingAt: path).checkIsDataFolder()
+      try checkHasCatalog(path)
       let report = try Backup(of: path, to: output, method: copy ? .copy : .link).make { share in
         display.show(share: share)
       }
@@ -44,5 +47,16 @@ struct BackupCommand: ParsableCommand {
       StandardStreams.write(Array(text.utf8))
       return report.damaged.isEmpty
     }
+  }
+
+  /// A folder of one of several nodes has no catalog and no recordings, so there is nothing to back up in it.
+  private func checkHasCatalog(_ path: String) throws {
+    func has(_ name: String) -> Bool { unsafe access("\(path)/\(name)", F_OK) == 0 }
+    guard !has("catalog.sqlite"), has("scratch") || environmentVariable("STILLWAVE_CATALOG") != nil else { return }
+    throw ValidationError(
+      """
+      \(path) is the folder of one of several nodes and has no recordings. What nodes share is backed up with the tools \
+      of their database and of their disk or store: see “Backups” in docs/cluster.md.
+      """)
   }
 }

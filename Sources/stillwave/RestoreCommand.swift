@@ -6,12 +6,13 @@ import Storage
 struct RestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",
-    abstract: "Restores a data folder from a backup.",
+    abstract: "Restores the data folder of one machine from a backup.",
     discussion: """
       Every file is copied and checked against the backup's SHA256SUMS. If one is missing or has changed, nothing is \
       restored and the exit status is not 0; with --keep-damaged, everything else is restored anyway. The data folder \
       must not exist yet or be empty. If root runs the command, it writes the files as the user who owns that folder, \
-      or its parent; that user must be able to read the backup.
+      or its parent; that user must be able to read the backup. What several machines share (--catalog, --media) is \
+      restored with the tools of its database and of its disk or store: see “Backups” in docs/cluster.md.
       """)
 
   @Argument(help: ArgumentHelp("A backup made by “stillwave backup”.", valueName: "BACKUP"))

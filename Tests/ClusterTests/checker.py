@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import subprocess
 import time
 
 # Writes down each transition of a job with the time, in the catalog itself: what was done before a failover is known after
@@ -292,6 +293,7 @@ class BucketChecker(Checker):
         self.keys = set(self.cluster.bucket.keys())
         super().check()
         self.digests()
+        self.findings()
 
     def has(self, path):
         return path in self.keys
@@ -323,6 +325,19 @@ class BucketChecker(Checker):
             if told != found or sounds.get(key, found) != found:
                 self.lost(f"the object {key} has the SHA-256 {found}, not {told} or {sounds.get(key)}")
             self.journal.count("objects compared")
+
+    def findings(self):
+        """`stillwave check` finds nothing either."""
+        done = subprocess.run(
+            [self.cluster.programs[0], "check", "--json", "--catalog", self.database.url, *self.cluster.media_settings],
+            capture_output=True, text=True, timeout=600)
+        if not done.stdout:
+            raise RuntimeError(f"check: {done.stderr}")
+        answer = json.loads(done.stdout)
+        self.journal.count("files that stillwave check has compared", answer["files"])
+        for finding in answer["problems"] + answer["notes"]:
+            kind = "stray" if finding["code"] in ("row_missing", "stray_object", "stray_objects") else "lost"
+            self.journal.violation(kind, f"{finding['code']}: {finding['path']}: {finding['detail']}")
 
 
 def table(journal, times):

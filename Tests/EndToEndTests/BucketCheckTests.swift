@@ -94,6 +94,14 @@ struct BucketCheckTests {
     #expect(try !cluster.objects().contains("media-id"))
   }
 
+  @Test func aBackupOfANodesFolderIsRefusedBecauseItWouldLackTheRecordings() throws {
+    let copy = cluster.folder.file("backup")
+    let finished = try Command.stillwave("backup", "--data", node.data, "-o", copy)
+    #expect(
+      finished.status != 0 && finished.errors.contains("is the folder of one of several nodes"), "\(finished.errors)")
+    #expect(!FileManager.default.fileExists(atPath: copy))
+  }
+
   @Test func aStoreThatHangsEndsTheCheckWithAnError() throws {
     cluster.store.command.signal(SIGSTOP)
     defer { cluster.store.command.signal(SIGCONT) }

@@ -8,6 +8,7 @@ import tempfile
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [here, os.path.join(here, "../ProxyTests"), os.path.join(here, "../ViewerTests"),
                 os.path.join(here, "../ClusterTests")]
+import backups
 import commands
 import manifests
 import monitoring
@@ -18,7 +19,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     os.chdir(os.path.join(here, "../.."))
     for check in (*manifests.checks(), monitoring.the_monitoring_is_loaded, commands.the_table_of_commands,
-                  commands.the_ways_to_start):
+                  commands.the_ways_to_start, backups.a_cluster_with_a_bucket_is_backed_up_and_restored):
         with tempfile.TemporaryDirectory(prefix="stillwave-operations-") as folder:
             done = check(program, folder)
         print(f"  {'left out' if done is False else 'ok'}      {check.__name__.replace('_', ' ')}", flush=True)

@@ -99,14 +99,14 @@ package struct CheckedFolder: CheckedMedia {
     if claim == .owned { try noteStrangeFiles(of: id, catalog, &report) }
   }
 
-  /// Notes files in a recording's folder that no row names. A file that is about to be named may be among them at first.
+  /// Notes files in a recording's folder that no row names. One that is about to be named may be among them at first.
   private func noteStrangeFiles(
     of id: RecordingID, _ catalog: Catalog, _ report: inout DataCheck.Report
   ) throws(StorageError) {
     var strange: Set<String> = []
     for _ in 0..<2 {
       let names = Set(try store.fileNames(of: id))
-      guard let recording = try catalog.recording(id), let audio = recording.audioFile else { return }
+      guard let recording = try readable(id, catalog), let audio = recording.audioFile else { return }
       let named = [audio, recording.workingFile, recording.waveformFile].compactMap { $0 }
       let files = try named + catalog.conversionFiles(of: id)
       // A sound map is saved next to the file that it describes.
@@ -116,6 +116,14 @@ package struct CheckedFolder: CheckedMedia {
     }
     for name in strange.sorted() {
       report.note("strange_file", "recordings/\(id)/\(name)", "No row of the catalog names this file.")
+    }
+  }
+
+  /// Returns the recording; nil if there is none, or if its row can't be read, which is reported elsewhere.
+  private func readable(_ id: RecordingID, _ catalog: Catalog) throws(StorageError) -> Recording? {
+    do { return try catalog.recording(id) } catch {
+      if case .corrupt = error { return nil }
+      throw error
     }
   }
 
