@@ -39,6 +39,23 @@ extension Service {
     case SharedStorage.Fault.olderCatalog:
       "The catalog has no tables yet, or those of an earlier version. Start a node of this version first."
     case let error as UnusableFile: error.description
+    case let fault as MovePlaces.Fault: words(for: fault)
+    case StorageError.unfinishedMove(let path?, let source):
+      """
+      \(path) is unfinished: a move from \(source ?? "another place") hasn't ended. Run the same “stillwave move” again, \
+      or remove the folder.
+      """
+    case StorageError.unfinishedMove(nil, _):
+      """
+      A move into the catalog hasn't ended. Run the same “stillwave move” again, or use another database and other \
+      media.
+      """
+    case StorageError.notEmpty(let path): "\(path) isn't empty. Everything is moved to an empty place."
+    case StorageError.sourceChanged:
+      """
+      The place to move from was changed while it was moved. Stop all services that use it, and run the same command \
+      again.
+      """
     case StorageError.objectStore(let detail): "The bucket of --media can't be used: \(detail)."
     case StorageError.storeUnreachable(let detail): "The store of --media can't be reached: \(detail)."
     case let error as PostgresError: words(for: error)

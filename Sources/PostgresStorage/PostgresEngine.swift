@@ -30,6 +30,17 @@ package final class PostgresEngine: SQLEngine {
     } catch { throw Self.converted(error) }
   }
 
+  /// Returns the number of other programs' sessions on the database that call themselves `name`.
+  package func sessions(named name: String) throws(StorageError) -> Int {
+    try read { session in
+      try session.first(
+        """
+        SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = ? AND pid <> pg_backend_pid()
+        """, [name]) ?? 0
+    }
+  }
+
   /// Does nothing: a server that can't be written to says so itself.
   package func checkUsable() throws(StorageError) {}
 

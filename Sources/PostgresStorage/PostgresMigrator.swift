@@ -79,14 +79,30 @@ package struct PostgresMigrator: Sendable {
     try check(PostgresConnection(settings)) == migrations.count
   }
 
+  /// Whether the database has exactly this program's migrations. Changes nothing. Throws `.newerSchema` also if a newer
+  /// schema still supports this program, and otherwise as `migrate` does.
+  package func isSame(_ settings: PostgresSettings) throws(PostgresError) -> Bool {
+    let version = try version(PostgresConnection(settings))
+    guard version.number <= migrations.count else {
+      throw .newerSchema(version: version.number, known: migrations.count, oldest: version.oldest)
+    }
+    return version.number == migrations.count
+  }
+
   /// Returns the number of this program's migrations that the database has.
   private func check(_ connection: PostgresConnection) throws(PostgresError) -> Int {
+    let version = try version(connection)
+    return min(version.number, migrations.count)
+  }
+
+  /// Returns the number of migrations that the database has, and of the oldest schema whose program may use it.
+  private func version(_ connection: PostgresConnection) throws(PostgresError) -> (number: Int, oldest: Int) {
     let rows: [SQLRow]
     do {
       rows = try connection.run("SELECT number, name, oldest FROM schema_migrations ORDER BY number", []).rows
     } catch {
       // There is no such table.
-      if error.sqlState == "42P01" { return 0 }
+      if error.sqlState == "42P01" { return (0, 0) }
       throw error
     }
     var version = 0
@@ -104,7 +120,7 @@ package struct PostgresMigrator: Sendable {
     guard migrations.count >= oldest || version <= migrations.count else {
       throw .newerSchema(version: version, known: migrations.count, oldest: oldest)
     }
-    return min(version, migrations.count)
+    return (version, oldest)
   }
 
   private func apply(_ migration: PostgresMigration, _ connection: PostgresConnection) throws(PostgresError) {

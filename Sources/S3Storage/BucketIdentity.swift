@@ -29,11 +29,16 @@ package struct BucketIdentity: Sendable {
     }
     guard !bound.hasContent else { throw .otherMedia(path: name) }
     let identity = BucketIdentity(id: try catalog.bind(toMedia: bound.id ?? MediaID().text), bucketName: name)
-    guard let content = MediaID(Array(identity.id.utf8))?.content else { throw .otherMedia(path: name) }
-    try StorageError.translating { () throws(S3Error) in try create(content, client) }
     // The first node of another catalog may have done the same.
-    try identity.check(by: client)
+    guard try make(identity.id, client) == identity.id else { throw .otherMedia(path: name) }
     return identity
+  }
+
+  /// Gives a bucket without an ID this one. Returns the one that it has then.
+  static func make(_ id: String, _ client: S3Client) throws(StorageError) -> String? {
+    guard let content = MediaID(Array(id.utf8))?.content else { throw .otherMedia(path: client.bucket.address) }
+    try StorageError.translating { () throws(S3Error) in try create(content, client) }
+    return try found(by: client)
   }
 
   /// Creates the object, unless it exists. A store that can't decide that replaces it.
@@ -52,7 +57,7 @@ package struct BucketIdentity: Sendable {
   ///
   /// Throws `.otherMedia` if the catalog describes another bucket, or only one of both has something.
   static func known(to catalog: some MediaBinding, _ client: S3Client) throws(StorageError) -> BucketIdentity? {
-    let name = "s3://\(client.bucket.name)/\(client.bucket.prefix)"
+    let name = client.bucket.address
     let bound = try catalog.boundMedia()
     let found = try found(by: client)
     guard found == bound.id || bound.id == nil else { throw .otherMedia(path: name) }
@@ -61,7 +66,8 @@ package struct BucketIdentity: Sendable {
     return found.map { BucketIdentity(id: $0, bucketName: name) }
   }
 
-  private static func found(by client: S3Client) throws(StorageError) -> String? {
+  /// The ID of a bucket, nil if it has none, and empty if the object is something else.
+  static func found(by client: S3Client) throws(StorageError) -> String? {
     let bytes = try StorageError.translating { () throws(S3Error) -> [UInt8]? in
       do throws(S3Error) { return try client.get(key, 0..<100) } catch {
         if error == .noSuchKey { return nil }
@@ -72,7 +78,8 @@ package struct BucketIdentity: Sendable {
     return bytes.map { MediaID($0)?.text ?? "" }
   }
 
-  private static func hasRecordings(_ client: S3Client) throws(StorageError) -> Bool {
+  /// Whether any recording has objects in the bucket.
+  static func hasRecordings(_ client: S3Client) throws(StorageError) -> Bool {
     try StorageError.translating { () throws(S3Error) in
       try !client.list(prefix: "recordings/", limit: 1).objects.isEmpty
     }

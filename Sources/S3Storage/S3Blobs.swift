@@ -34,6 +34,7 @@ package final class S3Blobs: Blobs {
   let catalog: Catalog
   private let partBytes: Int64
   private let identity: BucketIdentity?
+  private var sender: ObjectSender { ObjectSender(client: client, catalog: catalog) }
 
   /// Keeps objects in the bucket of `client`. `catalog` gets the rows that removal needs, also from transactions that
   /// delete recordings. Files are put in parts of `partBytes` bytes, a number of MiB from 5 on. `inspector` is the
@@ -128,65 +129,13 @@ package final class S3Blobs: Blobs {
     let digests = try FileDigests(of: path, partBytes: partBytes)
     let plan = JoinPlan(objects, bytes: digests.bytes, leastBytes: S3Client.leastPartBytes)
     if let plan {
-      try join(plan, path, digests, as: key.description)
+      try sender.join(plan, path, digests, as: key.description)
     } else {
-      try send(path, digests, as: key.description)
+      try sender.send(path, digests, as: key.description)
     }
     let version = CachedVersion(bytes: digests.bytes, entityTag: "", sha256: digests.sha256)
     if !keeps { cache.insert(path, as: key, version, digests: digests.blocks) }
     return StoredFile(key: key, bytes: digests.bytes, sha256: digests.sha256)
-  }
-
-  private func send(_ path: String, _ digests: FileDigests, as key: String) throws(StorageError) {
-    guard !digests.parts.isEmpty else {
-      return try StorageError.translating { () throws(S3Error) in
-        try client.put(file: path, sha256: digests.sha256, as: key)
-      }
-    }
-    try sendParts(of: digests, as: key) { (upload) throws(S3Error) in
-      var parts: [S3Part] = []
-      for (index, part) in digests.parts.enumerated() {
-        parts.append(try client.putPart(index + 1, of: upload, file: path, part.range, sha256: part.sha256))
-      }
-      return parts
-    }
-  }
-
-  /// Makes an object of others that have its bytes.
-  private func join(_ plan: JoinPlan, _ path: String, _ digests: FileDigests, as key: String) throws(StorageError) {
-    try sendParts(of: digests, as: key) { (upload) throws(S3Error) in
-      var parts: [S3Part] = []
-      for (index, part) in plan.parts.enumerated() {
-        switch part {
-        case .copy(let object, let range):
-          parts.append(try client.copyPart(index + 1, of: upload, from: object.key, range, bytes: object.bytes))
-        case .send(let range): parts.append(try client.putPart(index + 1, of: upload, file: path, range))
-        }
-      }
-      return parts
-    }
-  }
-
-  /// Makes an object of parts. A row has them discarded if this process is killed or the store fails in between.
-  private func sendParts(
-    of digests: FileDigests, as key: String, _ send: (S3Multipart) throws(S3Error) -> [S3Part]
-  ) throws(StorageError) {
-    let upload = try StorageError.translating { () throws(S3Error) in
-      try client.beginMultipart(key, sha256: digests.sha256)
-    }
-    let unfinished = UnfinishedMultipart(key: key, id: upload.id)
-    do throws(StorageError) {
-      try catalog.announce(unfinished)
-      try StorageError.translating { () throws(S3Error) in
-        try client.complete(upload, try send(upload), bytes: digests.bytes)
-      }
-    } catch {
-      // A store that doesn't answer is left alone; the collection tries again. Also if it has just answered.
-      if !error.isTransient { try? client.abort(upload) }
-      throw error
-    }
-    // Otherwise the collection finds that there is no such upload.
-    try? catalog.forget([unfinished])
   }
 
   // MARK: Reading

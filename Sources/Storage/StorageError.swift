@@ -64,6 +64,16 @@ package enum StorageError: Error, Equatable, Sendable {
   /// The folder isn't the one whose media the catalog describes. Its own disk may not be mounted there.
   case otherMedia(path: String)
 
+  /// A move from another place hasn't ended, so no service can use the folder `path`, or the catalog if it is nil.
+  /// `from` is the source, if it is known.
+  case unfinishedMove(path: String?, from: String?)
+
+  /// Something was to be moved to a place that has something already.
+  case notEmpty(path: String)
+
+  /// What was moved isn't what its old place has now: somebody has changed that meanwhile.
+  case sourceChanged
+
   /// Another process on this or another machine has the name of this node. `path` is its lock.
   case nodeInUse(path: String)
 

@@ -10,7 +10,7 @@ struct Stillwave: ParsableCommand {
     subcommands: [
       ServeCommand.self, WaveformCommand.self, DenoiseCommand.self, NoiseRegionsCommand.self, NoiseProfileCommand.self,
       LabelsCommand.self, WorkerCommand.self, WorkerTemplateCommand.self, RunFencedCommand.self, BackupCommand.self,
-      RestoreCommand.self, CheckCommand.self, KeysCommand.self,
+      RestoreCommand.self, CheckCommand.self, MoveCommand.self, KeysCommand.self,
     ])
 }
 

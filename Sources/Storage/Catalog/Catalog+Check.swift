@@ -14,10 +14,12 @@ extension Catalog {
   }
 
   /// Returns the ID of the media that the catalog describes, nil if it isn't bound to any, and whether it has
-  /// recordings or bytes of uploads.
+  /// recordings or bytes of uploads. Throws `.unfinishedMove` if a move is filling both.
   package func boundMedia() throws(StorageError) -> (id: String?, hasContent: Bool) {
     try read { db in
-      (try db.first("SELECT id FROM media_folder", as: String.self), try Self.hasContent(db))
+      let id = try db.first("SELECT id FROM media_folder", as: String.self)
+      try Self.checkMoved(id)
+      return (id, try Self.hasContent(db))
     }
   }
 
@@ -26,11 +28,14 @@ extension Catalog {
     return try db.first(sql, as: Bool.self) == true
   }
 
-  /// Binds the catalog to the media with an ID, unless it is bound. Returns the ID that it is bound to.
+  /// Binds the catalog to the media with an ID, unless it is bound. Returns the ID that it is bound to. Throws
+  /// `.unfinishedMove` if a move is filling both.
   package func bind(toMedia id: String) throws(StorageError) -> String {
     try write(.statementLocks) { db in
       try db.run("INSERT INTO media_folder (id) VALUES (?) ON CONFLICT (one) DO NOTHING", [id])
-      return try db.first("SELECT id FROM media_folder", as: String.self) ?? id
+      let bound = try db.first("SELECT id FROM media_folder", as: String.self)
+      try Self.checkMoved(bound)
+      return bound ?? id
     }
   }
 

@@ -27,7 +27,8 @@ package enum FileSystem {
     throw StorageError(errno: code, "mkdir", path)
   }
 
-  static func isFolder(_ path: String) -> Bool {
+  /// Whether there is a folder at `path`.
+  package static func isFolder(_ path: String) -> Bool {
     var info = stat()
     return unsafe stat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFDIR
   }

@@ -65,8 +65,11 @@ extension MediaStore {
     return true
   }
 
-  private func path(of segment: UploadSegment) -> String {
-    segment.writer == 0 ? path(ofPart: segment.upload) : "\(uploads)/\(segment.upload)-\(segment.writer).part"
+  private func path(of segment: UploadSegment) -> String { "\(uploads)/\(Self.fileName(of: segment))" }
+
+  /// The name of the file with a writer's bytes of an upload.
+  static func fileName(of segment: UploadSegment) -> String {
+    segment.writer == 0 ? "\(segment.upload).part" : "\(segment.upload)-\(segment.writer).part"
   }
 
   /// Returns the length of the part file of an upload, or nil if it doesn't exist.

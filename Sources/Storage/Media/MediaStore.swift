@@ -9,6 +9,7 @@
 //   DATA/removed/<uuid>/            a recording's folder being removed
 //   DATA/orphaned/<id>              unexplained files, kept until someone has inspected them
 //   DATA/reserve                    room for deletions on a full disk (MediaStore+Reserve)
+//   DATA/unfinished-move            says that a move is filling the folder (MoveTarget)
 //
 // A folder that several machines share has all of these but the lock and the reserve, and besides:
 //
@@ -154,9 +155,10 @@ package final class MediaStore: Sendable {
   /// Whether several machines share the folder, so that it isn't a data folder.
   package var isShared: Bool { FileSystem.identity(of: directory + "/" + Self.sharedMarker) != nil }
 
-  /// Throws `.sharedMedia` if the folder isn't a data folder.
+  /// Throws `.sharedMedia` if the folder isn't a data folder, and `.unfinishedMove` if it isn't complete yet.
   package func checkIsDataFolder() throws(StorageError) {
     guard !isShared else { throw .sharedMedia(path: directory) }
+    if let move = try unfinishedMove() { throw .unfinishedMove(path: directory, from: move.source) }
   }
 
   private func makeFolders() throws(StorageError) {

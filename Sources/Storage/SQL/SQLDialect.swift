@@ -92,6 +92,15 @@ package enum SQLDialect: Sendable {
   /// The first half of the keys of `lockingName`, so that other users of the database get other locks.
   private static let namesSpace = 1_937_009_964
 
+  /// A statement: switches the triggers of a table off or on, until it is switched back or the transaction is rolled
+  /// back, and keeps others from writing to the table until the end of the transaction. nil if triggers always run.
+  package func settingTriggers(of table: String, on isOn: Bool) -> String? {
+    switch self {
+    case .sqlite: nil
+    case .postgres: "ALTER TABLE \(table) \(isOn ? "ENABLE" : "DISABLE") TRIGGER USER"
+    }
+  }
+
   /// Ends a SELECT: keeps its rows from being changed or deleted until the end of the transaction.
   package var holdingRows: String {
     switch self {

@@ -1,0 +1,326 @@
+// Moves what one machine has in a data folder into the catalog and the media that several machines share, or back. The
+// source stays as it is.
+//
+//   1. the place      the target's catalog is bound to its media as those of an unfinished move, or a data folder gets
+//                     a file that says so. Until step 4, no service starts there
+//   2. the files      each file that a row of the source names is copied under its key, and compared with the length
+//                     and the SHA-256 that the row has. In a bucket it is announced before (Catalog+Objects)
+//   3. the rows       in one transaction, which fails unless all files are there that the rows name, nothing else has
+//                     come into the target, and uploads are as they were when their bytes were copied
+//   4. the end        all rows of both are compared, and the target becomes usable
+//
+// A move that was killed at any moment goes on when it is run again: what is in place with the right length and hash
+// isn't copied again. A data folder as the source is locked like by a service. A catalog as the source can't be locked;
+// nodes that work on it meanwhile are found out by the comparison at the end.
+
+/// Where a move reads: a catalog and the media that it describes.
+package struct MoveSource {
+  let catalog: Catalog
+  let media: any MovedMedia
+  /// What is released at the end.
+  private let hold: AnyObject?
+
+  /// The media that several machines share, and their catalog, whose tables are those of this version.
+  ///
+  /// Throws `.otherMedia` if they don't belong together, and `.unfinishedMove` if a move has filled them in part.
+  package init(_ catalog: Catalog, _ media: any MovedMedia) throws(StorageError) {
+    guard let id = try catalog.boundMedia().id, try media.mediaID() == id else { throw .otherMedia(path: media.name) }
+    (self.catalog, self.media, hold) = (catalog, media, nil)
+  }
+
+  /// A data folder, which this process claims. It isn't changed. A catalog of an earlier version is read from a copy
+  /// in the folder for temporary files.
+  ///
+  /// Throws `.inUse`, `.sharedMedia`, `.unfinishedMove`, `.lostCatalog`, `.damagedCatalog` or `.newerSchema`.
+  package init(dataFolder path: String) throws(StorageError) {
+    let store = MediaStore(lookingAt: path)
+    try store.checkIsDataFolder()
+    guard FileSystem.identity(of: store.catalogPath) != nil else { throw .lostCatalog(path: store.catalogPath) }
+    try store.claim()
+    let view = try CatalogView(path: store.catalogPath)
+    guard !view.isNew else { throw .lostCatalog(path: store.catalogPath) }
+    (catalog, media, hold) = (view.catalog, MovedFolder(store), view)
+  }
+}
+
+/// Copies everything from one place to another that is empty.
+package struct Move {
+  /// What was moved.
+  package struct Report: Sendable {
+    /// Number of recordings.
+    package var recordings = 0
+    /// Number of unfinished uploads.
+    package var uploads = 0
+    /// Number of files that were copied; with `earlierFiles`, all.
+    package var files = 0
+    /// Total length of these, in bytes.
+    package var bytes: Int64 = 0
+    /// Number of files that an earlier run had copied.
+    package var earlierFiles = 0
+    /// Number of conversions that were left out, because their file was missing or damaged. They are made again when
+    /// someone asks for them.
+    package var lostConversions = 0
+    /// What is wrong at the source. If there is anything, no rows were copied.
+    package var problems: [DataCheck.Finding] = []
+  }
+
+  private let source: MoveSource
+  private let target: any MoveTarget
+
+  /// Creates a move. Nothing is changed yet.
+  package init(from source: MoveSource, to target: any MoveTarget) { (self.source, self.target) = (source, target) }
+
+  /// How many recordings are read at once.
+  private static let page = 200
+  /// Announcements are for a day.
+  private static let renewalSeconds = 3600.0
+  /// Maximum size of an object with bytes of an upload.
+  private static let uploadObjectBytes: Int64 = 64 << 20
+  /// A source with more problems needs `stillwave check`.
+  private static let problemLimit = 1000
+
+  /// Moves everything. Reads every file once. Calls `progress` a few times per second with the fraction done, 0 … 1; it
+  /// returns whether to continue.
+  ///
+  /// Throws `.notEmpty` if the target has anything, `.sourceChanged` if somebody works on the source, `.cancelled`,
+  /// `.diskFull`, `.storeFull` and the errors of the stores. What was copied then stays for the next run. Blocks.
+  package func run(progress: (Double) -> Bool = { _ in true }) throws(StorageError) -> Report {
+    var report = Report()
+    report.problems = try unreadableRows()
+    guard report.problems.isEmpty else { return report }
+    if try isWritten() { return try ended(report) }
+    var outcome = ObjectMove.Outcome()
+    try copyFiles(&outcome, progress)
+    let uploads = try outcome.problems.isEmpty ? copyUploads(&outcome) : []
+    (report.files, report.bytes, report.earlierFiles) = (outcome.files, outcome.bytes, outcome.earlierFiles)
+    (report.problems, report.lostConversions) = (outcome.problems, outcome.lostConversions.count)
+    guard report.problems.isEmpty else { return report }
+    try target.media.sync()
+    try target.announcements?.renewAnnouncements()
+    let omitted = outcome.lostConversions
+    try target.write { [catalog = source.catalog] db, confirm in
+      try Self.copyRows(from: catalog, to: db, uploads, without: omitted, confirm)
+    }
+    guard try isSame(without: omitted) else { throw .sourceChanged }
+    return try ended(report)
+  }
+
+  /// Whether an earlier run was killed after it had written all rows. Removes them if the source has changed since.
+  private func isWritten() throws(StorageError) -> Bool {
+    switch target.state {
+    case .new, .begun: return false
+    case .ended:
+      guard try isSame() else { throw .notEmpty(path: target.name) }
+    case .written:
+      guard try isSame() else {
+        try target.clear()
+        return false
+      }
+    }
+    return true
+  }
+
+  private func ended(_ report: Report) throws(StorageError) -> Report {
+    try target.end()
+    var report = report
+    (report.recordings, report.uploads) = try counts()
+    return report
+  }
+
+  private func unreadableRows() throws(StorageError) -> [DataCheck.Finding] {
+    try source.catalog.unreadableRecordings().map { id in
+      DataCheck.Finding(
+        code: "row_unreadable", path: "catalog", detail: "The row of recording “\(id)” can't be read.")
+    }
+      + source.catalog.unreadableCounts().map { table, count in
+        DataCheck.Finding(
+          code: "row_unreadable", path: "catalog", detail: "\(count) rows of the table “\(table)” can't be read.")
+      }
+  }
+
+  private func counts() throws(StorageError) -> (recordings: Int, uploads: Int) {
+    try source.catalog.read { db in
+      (
+        try db.first("SELECT count(*) FROM recordings") ?? 0,
+        try db.first("SELECT count(*) FROM uploads WHERE recording IS NULL") ?? 0
+      )
+    }
+  }
+
+  // MARK: Files
+
+  private func copyFiles(
+    _ outcome: inout ObjectMove.Outcome, _ progress: (Double) -> Bool
+  ) throws(StorageError) {
+    let objects = ObjectMove(source: source.media, target: target.media, isResumed: target.state != .new)
+    let total = try source.catalog.movedWeight()
+    var (done, last, renewed) = (0.0, nil as RecordingID?, ContinuousClock.now)
+    while outcome.problems.count < Self.problemLimit {
+      let groups = try source.catalog.movedPage(after: last, limit: Self.page)
+      guard let end = groups.last?.recording.id else { return }
+      try target.announcements?.announce(groups.flatMap { $0.recording.objects + $0.conversions.map(\.key) })
+      let before = outcome.bytes
+      try objects.run(groups, &outcome) { (bytes) throws(StorageError) in
+        if renewed + .seconds(Self.renewalSeconds) < .now {
+          try target.announcements?.renewAnnouncements()
+          renewed = .now
+        }
+        return progress(min(1, (done + Double(bytes - before)) / total))
+      }
+      done += groups.reduce(0) { $0 + $1.recording.movedWeight }
+      last = end
+      guard progress(min(1, done / total)) else { throw .cancelled }
+    }
+  }
+
+  /// Copies the bytes of unfinished uploads.
+  private func copyUploads(_ outcome: inout ObjectMove.Outcome) throws(StorageError) -> [MovedUpload] {
+    var moved: [MovedUpload] = []
+    for upload in try source.catalog.unfinishedUploads() {
+      var objects: [UploadObject] = []
+      if target.media.isBucket {
+        for start in stride(from: 0, to: upload.offset, by: Int(Self.uploadObjectBytes)) {
+          let bytes = min(Self.uploadObjectBytes, upload.offset - start)
+          objects.append(UploadObject(of: upload.id, start: start, bytes: bytes))
+        }
+        try target.announcements?.announce(objects)
+      }
+      guard try target.media.take(upload.id, pieces(of: upload), as: objects, from: source.media) else {
+        outcome.problems.append(
+          DataCheck.Finding(
+            code: "upload_damaged", path: "uploads/\(upload.id)",
+            detail: "The upload was acknowledged up to byte \(upload.offset), and there are fewer."))
+        continue
+      }
+      outcome.files += 1
+      outcome.bytes += upload.offset
+      moved.append(MovedUpload(id: upload.id, offset: upload.offset, objects: objects))
+    }
+    return moved
+  }
+
+  /// Where the bytes of an upload are.
+  private func pieces(of upload: Upload) throws(StorageError) -> [UploadPiece] {
+    if source.media.isBucket {
+      return try source.catalog.objects(of: upload.id).map { UploadPiece(key: $0.key, bytes: $0.bytes) }
+    }
+    return try source.catalog.segments(of: upload.id).counting(to: upload.offset).filter { $0.count > 0 }.map {
+      UploadPiece(key: "uploads/" + MediaStore.fileName(of: $0.segment), bytes: $0.count)
+    }
+  }
+
+  // MARK: Rows
+
+  /// Called in a transaction with the keys of objects that its rows name, and of others that they may have; throws if
+  /// one of the former isn't there.
+  package typealias Confirmation = ([String], [String]) throws -> Void
+
+  /// Copies all rows into a transaction.
+  private static func copyRows(
+    from source: Catalog, to target: any SQLSession, _ uploads: [MovedUpload], without omitted: Set<String>,
+    _ confirm: Confirmation
+  ) throws {
+    let offsets = Dictionary(uploads.map { ($0.id.text, $0.offset) }) { $1 }
+    try source.engine.read { session in
+      for table in MovedTable.all {
+        // Triggers have counted what was inserted so far; the source knows better which deleted profiles don't count.
+        if table.name == "usage" { try target.run("DELETE FROM usage", bound: []) }
+        var inserter = RowInserter(table, target)
+        var named = NamedObjects()
+        try session.eachRow(table.reading, bound: []) { row in
+          if row.isOmitted(from: table, omitted) { return true }
+          try named.add(row, of: table, confirm)
+          if table.name == "uploads", row["recording"] == .null {
+            guard case .text(let id)? = row["id"], row["offset"] == offsets[id].map(SQLValue.integer) else {
+              throw StorageError.sourceChanged
+            }
+          }
+          try inserter.insert(row)
+          return true
+        }
+        try inserter.flush()
+        try named.flush(confirm)
+      }
+    }
+    let db = CatalogTransaction(target)
+    for object in uploads.flatMap(\.objects) {
+      try db.run(
+        "INSERT INTO upload_objects (upload, start, bytes, name) VALUES (?, ?, ?, ?)",
+        [object.upload.text, object.start, object.bytes, object.name])
+      try confirm([object.key], [])
+    }
+  }
+
+  /// Whether both catalogs have the same rows.
+  private func isSame(without omitted: Set<String> = []) throws(StorageError) -> Bool {
+    let there = try CatalogDigest(of: target.catalogForReading())
+    return try CatalogDigest(of: source.catalog, without: omitted) == there
+  }
+}
+
+/// An unfinished upload whose bytes were copied.
+private struct MovedUpload: Sendable {
+  let id: UploadID
+  let offset: Int64
+  let objects: [UploadObject]
+}
+
+/// Collects the keys that rows name, and has them confirmed in batches.
+private struct NamedObjects {
+  private var named: [String] = []
+  private var others: [String] = []
+  private static let batch = 300
+
+  mutating func add(_ row: SQLRow, of table: MovedTable, _ confirm: Move.Confirmation) throws {
+    let columns = ["recordings": ["audio_key", "working_key", "waveform_key"], "conversions": ["key"]][table.name]
+    guard let columns else { return }
+    let keys = columns.compactMap { column in
+      if case .text(let key)? = row[column] { key } else { nil }
+    }
+    named += keys
+    if table.name == "recordings", case .text(let id)? = row["id"], !keys.isEmpty {
+      others += keys.map { $0 + ".map" } + ["recordings/\(id)/\(RecordingDescription.fileName)"]
+    }
+    if named.count >= Self.batch { try flush(confirm) }
+  }
+
+  mutating func flush(_ confirm: Move.Confirmation) throws {
+    guard !named.isEmpty else { return }
+    try confirm(named, others)
+    (named, others) = ([], [])
+  }
+}
+
+extension Recording {
+  /// The recording's part of the work, in bytes: each has some small files.
+  fileprivate var movedWeight: Double { Double(bytes ?? 0) + Double(Catalog.smallFileWeight) }
+}
+
+extension Catalog {
+  fileprivate static let smallFileWeight = 65_536
+
+  /// The whole work, in bytes.
+  fileprivate func movedWeight() throws(StorageError) -> Double {
+    let sql = "SELECT count(*) AS recordings, CAST(coalesce(sum(bytes), 0) AS bigint) AS bytes FROM recordings"
+    return try read { db in
+      guard let row = try db.row(sql) else { return 1 }
+      let count: Int = try value(row, "recordings")
+      return max(1, Double(try value(row, "bytes") as Int64) + Double(count * Self.smallFileWeight))
+    }
+  }
+
+  /// Returns the next recordings, by ID, with their conversions.
+  fileprivate func movedPage(after last: RecordingID?, limit: Int) throws(StorageError) -> [ObjectMove.Group] {
+    try read { db in
+      let rows = try db.rows(
+        "SELECT * FROM recordings WHERE id > ? ORDER BY id LIMIT ?", [last?.text ?? "", limit])
+      let recordings = try rows.map { try RecordingRow(row: $0).recording }
+      guard let first = recordings.first, let last = recordings.last else { return [] }
+      let conversions = try db.rows(
+        "SELECT * FROM conversions WHERE recording >= ? AND recording <= ?", [first.id.text, last.id.text]
+      ).map { try ConversionRow(row: $0).conversion }
+      let byRecording = Dictionary(grouping: conversions, by: \.recording)
+      return recordings.map { ($0, byRecording[$0.id] ?? []) }
+    }
+  }
+}

@@ -1,0 +1,372 @@
+import Foundation
+import ObjectStore
+import PostgresServer
+import PostgresStorage
+import PresentRows
+import S3Storage
+import Synchronization
+import Terms
+import Testing
+
+@testable import Storage
+
+@Suite(.enabled(if: PostgresServer.TestServer.isInstalled, "PostgreSQL isn't installed: deploy/install postgres"))
+struct MoveTests {
+  /// The kinds of media that several machines share.
+  enum Kind: CaseIterable, Sendable { case folder, bucket }
+
+  /// A data folder, and an empty catalog and media that several machines can share.
+  private final class Places: Sendable {
+    let fixture: MovedFixture
+    let kind: Kind
+    let catalog: Catalog
+    let server: ObjectStore
+    var folder: TemporaryFolder { fixture.folder }
+
+    init(_ kind: Kind) throws {
+      fixture = try MovedFixture()
+      self.kind = kind
+      catalog = Catalog(engine: try #require(try PostgresCatalogs.engine(path: fixture.folder("cluster"))))
+      server = try ObjectStore(buckets: ["media"], keys: [ObjectStore.Key("AKIDEXAMPLE", "secret")])
+    }
+
+    func media(secret: String = "secret") throws -> any MovedMedia {
+      if kind == .folder { return MovedFolder(try MediaStore(shared: folder("media"), node: "move")) }
+      let credentials = try CredentialSource(
+        environment: ["AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": secret])
+      var settings = S3Settings()
+      (settings.attempts, settings.breakSeconds) = (1, 0)
+      return try MovedBucket(
+        in: S3Bucket("s3://media/stillwave?endpoint=\(server.endpoint)"), credentials: credentials,
+        settings: settings, catalog: catalog)
+    }
+
+    func away(progress: (Double) -> Bool = { _ in true }) throws -> Move.Report {
+      let source = try MoveSource(dataFolder: fixture.data.path)
+      return try Move(from: source, to: SharedMoveTarget(catalog, media(), name: "the cluster")).run(progress: progress)
+    }
+
+    func back(to name: String = "back", progress: (Double) -> Bool = { _ in true }) throws -> Move.Report {
+      let media = try media()
+      let target = try FolderMoveTarget(folder(name), from: "the cluster", mediaID: media.mediaID() ?? "")
+      return try Move(from: MoveSource(catalog, media), to: target).run(progress: progress)
+    }
+
+    /// The content of each file that a data folder's rows can name, by path.
+    func files(of name: String) throws -> [String: String] {
+      var files: [String: String] = [:]
+      for folder in ["recordings", "uploads"] {
+        for path in try self.folder.contents(of: "\(name)/\(folder)") {
+          let path = "\(folder)/\(path)"
+          if !FileSystem.isFolder(self.folder("\(name)/\(path)")) {
+            files[path] = try read(self.folder("\(name)/\(path)"))
+          }
+        }
+      }
+      return files
+    }
+
+    /// The same of the media that machines share. An upload's bytes in a bucket have several names.
+    func sharedFiles() throws -> [String: String] {
+      guard kind == .bucket else { return try files(of: "media") }
+      return Dictionary(
+        uniqueKeysWithValues: server.objects(in: "media").compactMap { key, bytes in
+          let key = String(key.dropFirst("stillwave/".count))
+          return key == "media-id" ? nil : (key, String(decoding: bytes, as: UTF8.self))
+        })
+    }
+  }
+
+  /// Runs a test on a thread that it may block.
+  private func run(_ kind: Kind, _ body: @escaping @Sendable (Places) throws -> Void) async throws {
+    let places = try Places(kind)
+    try await withTaskExecutorPreference(BlockingExecutor.shared) { @Sendable () async throws in try body(places) }
+  }
+
+  private static func digest(of folder: String) throws -> CatalogDigest {
+    try CatalogDigest(of: Catalog(path: folder + "/catalog.sqlite"))
+  }
+
+  @Test("everything is the same after a move and back", arguments: Kind.allCases)
+  func roundTrip(kind: Kind) async throws {
+    try await run(kind) { places in
+      let before = try places.fixture.data.everything()
+      let rows = try Self.digest(of: places.fixture.data.path)
+      let moved = try places.away()
+      #expect(moved.problems == [] && moved.recordings == 3 && moved.uploads == 1)
+      #expect(try CatalogDigest(of: places.catalog) == rows)
+      let unchanged = try places.fixture.data.everything().filter { !$0.key.hasPrefix("data/catalog.sqlite") }
+      for (path, content) in unchanged where FileSystem.identity(of: places.folder(path)) != nil {
+        guard path.hasPrefix("data/recordings") || path.hasPrefix("data/uploads") else { continue }
+        #expect(before[path] == content, "\(path)")
+      }
+      let upload = places.fixture.upload
+      var expected = try places.files(of: "data")
+      expected["uploads/\(upload).part"] = nil
+      var shared = try places.sharedFiles()
+      let bytes = shared.filter { $0.key.hasPrefix("uploads/") }
+      #expect(Array(bytes.values) == [places.fixture.uploadBytes])
+      for key in bytes.keys { shared[key] = nil }
+      #expect(shared == expected)
+      #expect(try places.catalog.read { try $0.rows("SELECT object FROM garbage").count } == 0)
+      #expect(try places.catalog.upload(upload)?.tenant.name == "acme")
+      let job = try #require(try places.catalog.job(places.fixture.runningJob))
+      #expect(job.state == .queued && job.failures == 0 && job.interruptions == 1 && job.leaseUntil == nil)
+
+      let returned = try places.back()
+      #expect(returned.problems == [] && returned.recordings == 3 && returned.uploads == 1)
+      #expect(try Self.digest(of: places.folder("back")) == rows)
+      expected["uploads/\(upload).part"] = places.fixture.uploadBytes
+      #expect(try places.files(of: "back") == expected)
+      let check = try DataCheck(MediaStore(lookingAt: places.folder("back")), pyramidFault: { _ in nil }).run()
+      #expect(check.isSound && check.recordings == 3, "\(check)")
+      try MediaStore(lookingAt: places.folder("back")).checkIsDataFolder()
+    }
+  }
+
+  @Test("what each tenant uses is counted once")
+  func usage() async throws {
+    try await run(.bucket) { places in
+      _ = try places.away()
+      let there = try places.catalog.storedByTenant()
+      #expect(try Catalog(path: places.fixture.data.store.catalogPath).storedByTenant() == there)
+      // The triggers count again.
+      let id = places.fixture.recordings[1].id
+      _ = try places.catalog.deleteRecording(id)
+      let left = try places.catalog.storedByTenant()
+      #expect(left != there)
+    }
+  }
+
+  @Test("a move that fails anywhere goes on when it is run again", arguments: Kind.allCases)
+  func resumption(kind: Kind) async throws {
+    try await run(kind) { places in
+      let rows = try Self.digest(of: places.fixture.data.path)
+      for calls in 0..<3 {
+        let count = Atomic(0)
+        #expect(throws: StorageError.cancelled) {
+          try places.away { _ in count.add(1, ordering: .relaxed).newValue <= calls }
+        }
+        #expect(throws: StorageError.unfinishedMove(path: nil, from: nil)) { try places.catalog.boundMedia() }
+        #expect(try !places.catalog.hasMovedRows())
+      }
+      let moved = try places.away()
+      #expect(moved.problems == [] && moved.earlierFiles > 0)
+      #expect(try CatalogDigest(of: places.catalog) == rows)
+      // Nothing is left to do, and nothing is done twice.
+      #expect(try places.away().recordings == 3)
+
+      for calls in 0..<3 {
+        let count = Atomic(0)
+        #expect(throws: StorageError.cancelled) {
+          try places.back { _ in count.add(1, ordering: .relaxed).newValue <= calls }
+        }
+        #expect(throws: StorageError.unfinishedMove(path: places.folder("back"), from: "the cluster")) {
+          try MediaStore(lookingAt: places.folder("back")).checkIsDataFolder()
+        }
+      }
+      #expect(try places.back().recordings == 3)
+      #expect(try Self.digest(of: places.folder("back")) == rows)
+    }
+  }
+
+  @Test("a move that was killed after the rows were written ends, unless the source has changed since")
+  func writtenRows() async throws {
+    try await run(.bucket) { places in
+      _ = try places.away()
+      let id = try #require(try places.catalog.boundMedia().id)
+      try places.catalog.bind(toMovingMedia: id)
+      #expect(try places.away().recordings == 3)
+      #expect(try places.catalog.boundMedia().id == id)
+
+      try places.catalog.bind(toMovingMedia: id)
+      try places.fixture.data.execute("UPDATE recordings SET name = 'other'")
+      #expect(try places.away().recordings == 3)
+      #expect(try places.catalog.recordings(limit: 9).map(\.name) == ["other", "other", "other"])
+    }
+  }
+
+  @Test("a bucket that fails in between leaves a move that goes on")
+  func failingStore() async throws {
+    try await run(.bucket) { places in
+      places.server.setQuota(bytes: 300)
+      #expect(throws: StorageError.storeFull) { try places.away() }
+      places.server.setQuota(bytes: .max)
+      places.server.fail(.none, .none, .none, .refuses(503, code: "SlowDown"))
+      #expect(throws: StorageError.storeUnreachable(detail: "it can't do this now (503 SlowDown)")) {
+        try places.away()
+      }
+      places.server.heal()
+      let moved = try places.away()
+      #expect(moved.recordings == 3)
+      #expect(throws: StorageError.objectStore(detail: "the key is refused (SignatureDoesNotMatch)")) {
+        try places.media(secret: "wrong")
+      }
+    }
+  }
+
+  @Test("what is wrong at the source is listed, and no rows are copied", arguments: Kind.allCases)
+  func damagedSource(kind: Kind) async throws {
+    try await run(kind) { places in
+      let (first, second) = (places.fixture.recordings[0], places.fixture.recordings[1])
+      let store = places.fixture.data.store
+      try FileSystem.remove(store.folder(of: first.id) + "/waveform-1.pyramid")
+      try write("sound X", to: store.folder(of: second.id) + "/audio.wav")
+      try write("short", to: store.folder(of: first.id) + "/working-1.wav")
+      try write("bytes", to: store.path(ofPart: places.fixture.upload))
+      let report = try places.away()
+      #expect(Set(report.problems.map(\.code)) == ["waveform_missing", "audio_damaged", "working_copy_damaged"])
+      #expect(report.problems.map(\.path).contains("\(second.audioKey!)"))
+      #expect(try !places.catalog.hasMovedRows())
+
+      try write("sound 1", to: store.folder(of: second.id) + "/audio.wav")
+      try write("the file waveform-1.pyramid", to: store.folder(of: first.id) + "/waveform-1.pyramid")
+      try write("the file working-1.wav", to: store.folder(of: first.id) + "/working-1.wav")
+      #expect(try places.away().problems.map(\.code) == ["upload_damaged"])
+      try write(places.fixture.uploadBytes, to: store.path(ofPart: places.fixture.upload))
+      // A conversion is made again when it is needed.
+      try FileSystem.remove(store.folder(of: first.id) + "/converted-1.mp3")
+      let moved = try places.away()
+      #expect(moved.problems == [])
+      let conversion = try places.catalog.conversion(of: first.id, to: "mp3")
+      #expect((conversion == nil) == (moved.lostConversions == 1))
+      try places.fixture.data.execute("UPDATE recordings SET sample_rate = -1")
+      #expect(try places.away().problems.count == 3)
+    }
+  }
+
+  @Test("a move refuses a place that isn't empty, isn't free, or isn't the right one", arguments: Kind.allCases)
+  func refusals(kind: Kind) async throws {
+    try await run(kind) { places in
+      // In use.
+      let service = try MediaStore(directory: places.fixture.data.path)
+      try service.claim()
+      #expect(throws: StorageError.inUse(path: places.fixture.data.path)) { try places.away() }
+      withExtendedLifetime(service) {}
+    }
+    try await run(kind) { places in
+      // Not empty: rows, and recordings without them.
+      try places.catalog.insert(sample())
+      #expect(throws: StorageError.notEmpty(path: "the cluster")) { try places.away() }
+      try places.catalog.write { _ = try $0.run("DELETE FROM recordings", bound: []) }
+      try places.catalog.write { _ = try $0.run("DELETE FROM usage", bound: []) }
+      #expect(try places.away().recordings == 3)
+      // Not a folder of its own, or one with another move.
+      try write("letter", to: places.folder("letter.txt"))
+      #expect(throws: StorageError.notEmpty(path: places.folder(""))) { try places.back(to: "") }
+      #expect(throws: StorageError.cancelled) { try places.back { _ in false } }
+      #expect(throws: StorageError.unfinishedMove(path: places.folder("back"), from: "the cluster")) {
+        try FolderMoveTarget(places.folder("back"), from: "another", mediaID: "")
+      }
+      #expect(throws: StorageError.unfinishedMove(path: places.folder("back"), from: "the cluster")) {
+        try MoveSource(dataFolder: places.folder("back"))
+      }
+      // Other media than the catalog's.
+      try places.catalog.write { _ = try $0.run("UPDATE media_folder SET id = '\(UUIDv7().text)'", bound: []) }
+      #expect(throws: (any Error).self) { try places.back(to: "other") }
+    }
+    try await run(kind) { places in
+      // Media of another catalog.
+      let media = try places.media()
+      _ = try media.makeMediaID(nil)
+      let key = ObjectKey(places.fixture.recordings[0].id, "audio.wav")
+      let object = ExpectedObject(key: key, bytes: nil, sha256: nil)
+      _ = try media.take(object, from: MovedFolder(places.fixture.data.store))
+      #expect(throws: StorageError.notEmpty(path: media.name)) {
+        try SharedMoveTarget(places.catalog, media, name: "the cluster")
+      }
+    }
+  }
+
+  @Test("a change of the source while it is moved is noticed", arguments: Kind.allCases)
+  func changedSource(kind: Kind) async throws {
+    try await run(kind) { places in
+      let (data, upload) = (places.fixture.data, places.fixture.upload)
+      let changes = [
+        "UPDATE uploads SET offset = 5 WHERE id = '\(upload)'",
+        "UPDATE recordings SET audio_key = 'recordings/' || id || '/audio-2.wav'",
+      ]
+      for change in changes {
+        let hasChanged = Atomic(false)
+        let catalog = places.catalog
+        let target = try SharedMoveTarget(catalog, places.media(), name: "the cluster")
+        let changing = ChangingTarget(target) {
+          if !hasChanged.exchange(true, ordering: .relaxed) { try data.execute(change) }
+        }
+        #expect(throws: StorageError.sourceChanged) {
+          try Move(from: MoveSource(dataFolder: data.path), to: changing).run()
+        }
+        #expect(try !catalog.hasMovedRows())
+        try data.execute(
+          """
+          UPDATE uploads SET offset = \(places.fixture.uploadBytes.utf8.count) WHERE id = '\(upload)';
+          UPDATE recordings SET audio_key = 'recordings/' || id || '/audio.wav';
+          """)
+      }
+      #expect(try places.away().recordings == 3)
+    }
+  }
+
+  /// A target before whose rows something happens at the source.
+  private struct ChangingTarget: MoveTarget {
+    let target: SharedMoveTarget
+    let change: @Sendable () throws -> Void
+
+    init(_ target: SharedMoveTarget, _ change: @escaping @Sendable () throws -> Void) {
+      (self.target, self.change) = (target, change)
+    }
+
+    var name: String { target.name }
+    var media: any MovedMedia { target.media }
+    var announcements: Catalog? { target.announcements }
+    var state: MoveState { target.state }
+
+    func clear() throws(StorageError) { try target.clear() }
+    func catalogForReading() -> Catalog { target.catalogForReading() }
+    func end() throws(StorageError) { try target.end() }
+
+    func write(_ copy: @Sendable (any SQLSession, Move.Confirmation) throws -> Void) throws(StorageError) {
+      do { try change() } catch { throw .changedMeanwhile }
+      try target.write(copy)
+    }
+  }
+
+  @Test("each column of both schemas is moved, or left out for a reason")
+  func columns() throws {
+    let leftOut: Set = [
+      "recordings.number", "jobs.lease_until", "uploads.writer", "webhooks.node", "webhooks.lease_until",
+    ]
+    let others: Set = [
+      "attempts", "garbage", "removals", "held_keys", "upload_segments", "upload_objects", "heartbeat", "media_folder",
+      "schema_migrations", "server_epoch", "grdb_migrations",
+    ]
+    let moved = MovedTable.all.flatMap { table in
+      table.columns.map { "\(table.name).\($0.name.dropFirst().dropLast())" }
+    }
+    let folder = try TemporaryFolder()
+    let lists = [
+      (
+        try SQLiteEngine(path: folder("catalog.sqlite")) as any SQLEngine,
+        """
+        SELECT tables.name || '.' || columns.name AS name FROM sqlite_master AS tables
+        JOIN pragma_table_info(tables.name) AS columns
+        WHERE tables.type = 'table' AND tables.name NOT LIKE 'recording_names%' AND tables.name NOT LIKE 'sqlite_%'
+        """
+      ),
+      (
+        try #require(try PostgresCatalogs.engine(path: folder("columns"))),
+        """
+        SELECT CAST(table_name || '.' || column_name AS text) AS name FROM information_schema.columns
+        WHERE table_schema = current_schema()
+        """
+      ),
+    ]
+    for (engine, sql) in lists {
+      let columns = try engine.read { try $0.rows(sql).map { try value($0, "name") as String } }
+      let known = Set(moved).union(leftOut)
+      let strange = columns.filter { !known.contains($0) && !others.contains(String($0.prefix { $0 != "." })) }
+      #expect(strange == [])
+      #expect(Set(moved).subtracting(columns) == [])
+    }
+  }
+}
