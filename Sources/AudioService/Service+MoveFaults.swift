@@ -1,3 +1,5 @@
+import Storage
+
 extension Service {
   /// Explains why a move can't begin or didn't end.
   static func words(for fault: MovePlaces.Fault) -> String {
