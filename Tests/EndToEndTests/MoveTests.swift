@@ -107,7 +107,7 @@ struct MoveTests {
       "/v1/recordings/\(ids[0])/labels?kind=transcript", ["Content-Type": "text/vtt"], .bytes(Array(vtt.utf8)))
     paths.append("/v1/recordings/\(ids[0])/labels/\(try #require(track["id"].string))")
     let profile = try post(
-      "/v1/noise-profiles", [:], .json(#"{"recording":"\#(ids[0])","noise":[{"start":0.1,"end":1.9}]}"#))
+      "/v1/noise-profiles", [:], .json(#"{"recording":"\#(ids[0])","name":"hiss","noise":{"start":0.1,"end":0.9}}"#))
     paths.append("/v1/noise-profiles/\(try #require(profile["id"].string))")
     let job = try post("/v1/recordings/\(ids[1])/denoise", [:], .json("{}"))
     try follow(try #require(job["id"].string))

@@ -81,10 +81,21 @@ package struct SharedMoveTarget: MoveTarget {
   package func clear() throws(StorageError) {
     try catalog.engine.write(.statementLocks) { [id] session in
       let db = CatalogTransaction(session)
-      try Catalog.checkMoving(id, db)
-      for table in MovedTable.all.reversed() { try db.run("DELETE FROM \(table.name)") }
-      try db.run("DELETE FROM upload_objects")
+      try Self.withoutCounting(db) {
+        try Catalog.checkMoving(id, db)
+        for table in MovedTable.all.reversed() { try db.run("DELETE FROM \(table.name)") }
+        try db.run("DELETE FROM upload_objects")
+      }
     }
+  }
+
+  /// Runs a part of a transaction without the triggers that count rows in `usage`, while nobody else can write to the
+  /// counted tables.
+  private static func withoutCounting(_ db: CatalogTransaction, _ body: () throws -> Void) throws {
+    let counted = MovedTable.all.filter(\.isCounted).map(\.name)
+    for table in counted { try db.setTriggers(of: table, on: false) }
+    try body()
+    for table in counted { try db.setTriggers(of: table, on: true) }
   }
 
   /// Writes all rows, with the triggers that count them switched off: a million updates of one row within a
@@ -94,13 +105,11 @@ package struct SharedMoveTarget: MoveTarget {
   ) throws(StorageError) {
     try catalog.engine.write(.statementLocks) { session in
       let db = CatalogTransaction(session)
-      let counted = MovedTable.all.filter(\.isCounted).map(\.name)
-      // This also keeps others from writing to these tables.
-      for table in counted { try db.setTriggers(of: table, on: false) }
-      try Catalog.checkMoving(id, db)
-      guard try !Catalog.hasMovedRows(db) else { throw StorageError.notEmpty(path: name) }
-      try copy(db) { try confirm($0, $1, db) }
-      for table in counted { try db.setTriggers(of: table, on: true) }
+      try Self.withoutCounting(db) {
+        try Catalog.checkMoving(id, db)
+        guard try !Catalog.hasMovedRows(db) else { throw StorageError.notEmpty(path: name) }
+        try copy(db) { try confirm($0, $1, db) }
+      }
     }
   }
 
