@@ -18,8 +18,13 @@ extension Service {
   }
 
   private static func words(forFailedMove error: any Error) -> String {
-    if case StorageError.cancelled = error { return "Canceled." }
-    let words = words(forFailedStart: error)
-    return words.hasSuffix(".") ? words : words + "."
+    switch error {
+    case StorageError.cancelled: return "Canceled."
+    case StorageError.diskFull: return "The disk is full."
+    case StorageError.storeFull: return "The bucket or its quota is full."
+    default:
+      let words = words(forFailedStart: error)
+      return words.hasSuffix(".") ? words : words + "."
+    }
   }
 }

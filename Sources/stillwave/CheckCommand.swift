@@ -89,7 +89,7 @@ struct CheckCommand: ParsableCommand {
   }
 
   /// Returns what is wrong with a waveform's file; nil if it's intact.
-  @Sendable private static func fault(_ path: String) -> String? {
+  @Sendable static func fault(_ path: String) -> String? {
     do {
       try PyramidFile(path: path).verify()
       return nil

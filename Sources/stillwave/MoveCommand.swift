@@ -57,7 +57,7 @@ struct MoveCommand: ParsableCommand {
     }
     try DataFolderOptions.run { display in
       try DataFolderOptions.becomeOwner(of: places.folder)
-      let report = try places.run { display.show(share: $0) }
+      let report = try places.run(waveformFault: CheckCommand.fault) { display.show(share: $0) }
       StandardStreams.write(try text(report))
       return report.problems.isEmpty
     }

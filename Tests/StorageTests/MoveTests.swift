@@ -43,13 +43,19 @@ struct MoveTests {
 
     func away(progress: (Double) -> Bool = { _ in true }) throws -> Move.Report {
       let source = try MoveSource(dataFolder: fixture.data.path)
-      return try Move(from: source, to: SharedMoveTarget(catalog, media(), name: "the cluster")).run(progress: progress)
+      let target = try SharedMoveTarget(catalog, media(), name: "the cluster")
+      return try move(source, target).run(progress: progress)
     }
 
     func back(to name: String = "back", progress: (Double) -> Bool = { _ in true }) throws -> Move.Report {
       let media = try media()
       let target = try FolderMoveTarget(folder(name), from: "the cluster", mediaID: media.mediaID() ?? "")
-      return try Move(from: MoveSource(catalog, media), to: target).run(progress: progress)
+      return try move(MoveSource(catalog, media), target).run(progress: progress)
+    }
+
+    /// A waveform of these tests is damaged if it says so.
+    func move(_ source: MoveSource, _ target: any MoveTarget) -> Move {
+      Move(from: source, to: target) { (try? read($0))?.contains("damaged") == true ? "it says so" : nil }
     }
 
     /// The content of each file that a data folder's rows can name, by path.
@@ -219,6 +225,9 @@ struct MoveTests {
       try write("the file waveform-1.pyramid", to: store.folder(of: first.id) + "/waveform-1.pyramid")
       try write("the file working-1.wav", to: store.folder(of: first.id) + "/working-1.wav")
       #expect(try places.away().problems.map(\.code) == ["upload_damaged"])
+      try write("a damaged file", to: store.folder(of: first.id) + "/waveform-1.pyramid")
+      #expect(try places.away().problems.map(\.code) == ["waveform_damaged"])
+      try write("the file waveform-1.pyramid", to: store.folder(of: first.id) + "/waveform-1.pyramid")
       try write(places.fixture.uploadBytes, to: store.path(ofPart: places.fixture.upload))
       // A conversion is made again when it is needed.
       try FileSystem.remove(store.folder(of: first.id) + "/converted-1.mp3")
@@ -290,7 +299,7 @@ struct MoveTests {
           if !hasChanged.exchange(true, ordering: .relaxed) { try data.execute(change) }
         }
         #expect(throws: StorageError.sourceChanged) {
-          try Move(from: MoveSource(dataFolder: data.path), to: changing).run()
+          try places.move(MoveSource(dataFolder: data.path), changing).run()
         }
         #expect(try !catalog.hasMovedRows())
         try data.execute(

@@ -60,15 +60,22 @@ package struct MovePlaces {
     cluster = try Configuration(flags: flags) { name in
       name == "STILLWAVE_CATALOG" ? url : variables.contains(name) ? variable(name) : nil
     }.cluster
+    if let media = cluster.mediaDirectory, media.hasPrefix(folder + "/") || folder.hasPrefix(media + "/") {
+      throw SettingError("The data folder and the folder of --media can't be inside each other.")
+    }
   }
 
   private static func isURL(_ place: String) -> Bool { place.contains("://") }
 
-  /// Moves everything; see `Move.run`. Blocks.
+  /// Moves everything; see `Move.run`. `waveformFault` returns what is wrong with the waveform file at a path, or nil.
+  /// Blocks.
   ///
   /// Throws a `Fault`, and before the move begins what `PostgresMigrator`, `MoveSource` and the targets throw.
-  package func run(progress: (Double) -> Bool) throws -> Move.Report {
-    let move = try isBack ? back() : away()
+  package func run(
+    waveformFault: @escaping @Sendable (String) -> String?, progress: (Double) -> Bool
+  ) throws -> Move.Report {
+    let (source, target) = try isBack ? back() : away()
+    let move = Move(from: source, to: target, waveformFault: waveformFault)
     do { return try move.run(progress: progress) } catch StorageError.notEmpty(let path) {
       throw StorageError.notEmpty(path: path)
     } catch {
@@ -76,24 +83,24 @@ package struct MovePlaces {
     }
   }
 
-  private func away() throws -> Move {
+  private func away() throws -> (MoveSource, any MoveTarget) {
     guard FileSystem.isFolder(folder) else { throw Fault.noFolder(path: folder) }
     let source = try MoveSource(dataFolder: folder)
     let (settings, address) = try database()
     try PostgresSchema.migrator.migrate(settings)
     let catalog = try openCatalog(settings)
     let target = try SharedMoveTarget(catalog, newMedia(catalog), name: "\(address)")
-    return Move(from: source, to: target)
+    return (source, target)
   }
 
-  private func back() throws -> Move {
+  private func back() throws -> (MoveSource, any MoveTarget) {
     let (settings, address) = try database()
     let catalog = try openCatalog(settings)
     let media = try oldMedia(catalog)
     let source = try MoveSource(catalog, media)
     let target = try FolderMoveTarget(
       folder, from: "\(address) and \(media.name)", mediaID: media.mediaID() ?? "")
-    return Move(from: source, to: target)
+    return (source, target)
   }
 
   // MARK: Several machines

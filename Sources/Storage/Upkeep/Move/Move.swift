@@ -66,9 +66,15 @@ package struct Move {
 
   private let source: MoveSource
   private let target: any MoveTarget
+  private let waveformFault: @Sendable (String) -> String?
 
-  /// Creates a move. Nothing is changed yet.
-  package init(from source: MoveSource, to target: any MoveTarget) { (self.source, self.target) = (source, target) }
+  /// Creates a move. Nothing is changed yet. `waveformFault` returns what is wrong with the waveform file at a path, or
+  /// nil.
+  package init(
+    from source: MoveSource, to target: any MoveTarget, waveformFault: @escaping @Sendable (String) -> String?
+  ) {
+    (self.source, self.target, self.waveformFault) = (source, target, waveformFault)
+  }
 
   /// How many recordings are read at once.
   private static let page = 200
@@ -152,7 +158,8 @@ package struct Move {
   private func copyFiles(
     _ outcome: inout ObjectMove.Outcome, _ progress: (Double) -> Bool
   ) throws(StorageError) {
-    let objects = ObjectMove(source: source.media, target: target.media, isResumed: target.state != .new)
+    let objects = ObjectMove(
+      source: source.media, target: target.media, isResumed: target.state != .new, waveformFault: waveformFault)
     let total = try source.catalog.movedWeight()
     var (done, last, renewed) = (0.0, nil as RecordingID?, ContinuousClock.now)
     while outcome.problems.count < Self.problemLimit {

@@ -7,6 +7,8 @@ struct ObjectMove: Sendable {
   let target: any MovedMedia
   /// Whether an earlier run may have put files already.
   let isResumed: Bool
+  /// Returns what is wrong with the waveform file at a path, or nil. No row has its SHA-256.
+  let waveformFault: @Sendable (String) -> String?
 
   /// A recording and its conversions.
   typealias Group = (recording: Recording, conversions: [Conversion])
@@ -96,7 +98,12 @@ struct ObjectMove: Sendable {
     }
     if let key = recording.waveformKey {
       let waveform = ExpectedObject(key: key, bytes: nil, sha256: nil)
-      if let fault = try transfer(waveform, &outcome) { outcome.add("waveform", "waveform", key, fault) }
+      let fault = try transfer(waveform, &outcome)
+      // One of both places is a folder.
+      let path = source.path(of: "\(key)") ?? target.path(of: "\(key)")
+      if let fault = fault ?? path.flatMap(waveformFault).map(Fault.waveform) {
+        outcome.add("waveform", "waveform", key, fault)
+      }
     }
     for key in [audio, recording.workingKey].compactMap({ $0?.map }) {
       _ = try transfer(ExpectedObject(key: key, bytes: nil, sha256: nil), &outcome)
@@ -142,6 +149,7 @@ struct ObjectMove: Sendable {
     case missing
     case length(found: Int64, expected: Int64)
     case content
+    case waveform(String)
 
     static func differs(from object: ExpectedObject, _ found: FoundObject) -> Fault {
       if let expected = object.bytes, expected != found.bytes { return .length(found: found.bytes, expected: expected) }
@@ -157,6 +165,7 @@ extension ObjectMove.Outcome {
       case .missing: ("missing", "The \(name) is missing.")
       case .length(let found, let expected):
         ("damaged", "The \(name) has \(found) bytes; the catalog says \(expected).")
+      case .waveform(let fault): ("damaged", "The waveform's file is damaged: \(fault).")
       case .content: ("damaged", "The \(name)'s SHA-256 is not what the catalog says.")
       }
     problems.append(DataCheck.Finding(code: "\(code)_\(ending)", path: "\(key)", detail: detail))
