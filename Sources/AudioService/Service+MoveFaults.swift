@@ -22,6 +22,8 @@ extension Service {
     case StorageError.cancelled: return "Canceled."
     case StorageError.diskFull: return "The disk is full."
     case StorageError.storeFull: return "The bucket or its quota is full."
+    case StorageError.outcomeUnknown: return "The connection to the catalog's server was lost while it wrote the rows."
+    case StorageError.busy: return "Another program locks the tables of the catalog."
     default:
       let words = words(forFailedStart: error)
       return words.hasSuffix(".") ? words : words + "."

@@ -130,6 +130,15 @@ struct MoveTests {
     }
   }
 
+  @Test("an upload whose objects aren't all known is a problem")
+  func missingUploadObject() async throws {
+    try await run(.bucket) { places in
+      _ = try places.away()
+      try places.catalog.write { _ = try $0.run("DELETE FROM upload_objects", bound: []) }
+      #expect(try places.back().problems.map(\.code) == ["upload_damaged"])
+    }
+  }
+
   @Test("what each tenant uses is counted once")
   func usage() async throws {
     try await run(.bucket) { places in

@@ -192,7 +192,10 @@ package struct Move {
         }
         try target.announcements?.announce(objects)
       }
-      guard try target.media.take(upload.id, pieces(of: upload), as: objects, from: source.media) else {
+      let pieces = try pieces(of: upload)
+      guard pieces.reduce(0, { $0 + $1.bytes }) == upload.offset,
+        try target.media.take(upload.id, pieces, as: objects, from: source.media)
+      else {
         outcome.problems.append(
           DataCheck.Finding(
             code: "upload_damaged", path: "uploads/\(upload.id)",
