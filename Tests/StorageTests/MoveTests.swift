@@ -124,7 +124,7 @@ struct MoveTests {
       #expect(try Self.digest(of: places.folder("back")) == rows)
       expected["uploads/\(upload).part"] = places.fixture.uploadBytes
       #expect(try places.files(of: "back") == expected)
-      let check = try DataCheck(MediaStore(lookingAt: places.folder("back")), pyramidFault: { _ in nil }).run()
+      let check = try DataCheck { _ in nil }.run(in: MediaStore(lookingAt: places.folder("back")))
       #expect(check.isSound && check.recordings == 3, "\(check)")
       try MediaStore(lookingAt: places.folder("back")).checkIsDataFolder()
     }
