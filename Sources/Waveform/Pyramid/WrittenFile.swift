@@ -40,6 +40,9 @@ struct WrittenFile: ~Copyable {
     }
   }
 
+  /// Removes the file's name, so that the file is gone once nobody has it open.
+  func removeName() { _ = unsafe unlink(path) }
+
   /// Waits until everything written is on disk.
   func synchronize() throws(WaveformError) {
     guard fsync(descriptor) == 0 else { throw .io(operation: "fsync", path: path, errno: errno) }
