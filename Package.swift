@@ -136,8 +136,8 @@ let package = Package(
     .testTarget(
       name: "AudioServiceTests",
       dependencies: [
-        "Terms", "AudioService", "AudioIO", "Denoise", "HTTP", "Jobs", "Labels", "Media", "Processing", "Storage",
-        "Waveform", "Webhooks", "CLinux", "Contract", "PresentRows", "Receivers",
+        "Terms", "AudioService", "AudioIO", "Denoise", "HTTP", "Jobs", "Labels", "Media", "Processing", "S3Storage",
+        "Storage", "Waveform", "Webhooks", "CLinux", "Contract", "PresentRows", "Receivers",
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),

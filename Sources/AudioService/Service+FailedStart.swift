@@ -7,7 +7,8 @@ extension Service {
   package static func words(forFailedStart error: any Error) -> String {
     switch error {
     case HTTPServerError.cannotListen(let host, let port, let number):
-      "Can't listen on \(host):\(port): \(systemWords(number)). Choose another address with --listen."
+      "Can't listen on \(host):\(port): \(systemWords(number)). Choose another address with --listen, --admin-listen "
+        + "or --cluster-listen."
     case StorageError.inUse(let path):
       "Another service uses \(path). Choose another folder with --data, or with --scratch if the media are in a bucket."
     case StorageError.nodeInUse(let path):

@@ -13,6 +13,7 @@ package final class Service: Sendable {
   private let responder: any HTTPResponder
   private let server: HTTPServer
   private let operators: HTTPServer?
+  private let nodes: NodeServer?
   private let retention: Retention
   private let watcher: AccessWatcher
   private let storage: OpenStorage
@@ -69,6 +70,7 @@ package final class Service: Sendable {
     let server = HTTPServer(http, responder: responder)
     self.server = server
     operators = Self.operatorsServer(configuration, context)
+    nodes = NodeServer(context)
     context.metrics.watch { [weak server] in server?.statistics ?? ServerStatistics() }
     // What lies in a shared folder may be another node's work.
     if !storage.isShared, let store = storage.media.folder {
@@ -213,6 +215,10 @@ package final class Service: Sendable {
         context.log.failure("the feed of other nodes' changes was interrupted", ["reason": reason])
       })
     try context.webhooks.resume()
+    if let nodes, let address = try nodes.start() {
+      context.runner.announce(address: address)
+      context.log.notice("other nodes' port", ["address": address])
+    }
     try context.runner.resume()
     context.uploads.keepRemovingExpired()
     try startOperatorsServer()
@@ -266,6 +272,7 @@ package final class Service: Sendable {
     async let jobs: Void = context.runner.stop()
     await server.stop(within: context.configuration.gracePeriodSeconds)
     await operators?.stop(within: 1)
+    await nodes?.stop()
     await jobs
     await context.webhooks.stop()
     catalog.stopListeningToOthers()

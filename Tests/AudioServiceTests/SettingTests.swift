@@ -24,13 +24,19 @@ import Testing
     "s3-endpoint": ("http://one", "https://two:7480"), "s3-region": ("one", "two"), "s3-style": ("path", "virtual"),
     "s3-encryption": ("AES256", "aws:kms"), "s3-credentials": ("one", "two"), "s3-ca": ("/dev/null", "/dev/zero"),
     "scratch": ("one", "two"), "s3-public-endpoint": ("https://one", "https://two"),
-    "cache-control": ("public", "private"),
+    "cache-control": ("public", "private"), "cluster-listen": ("10.0.0.1:1", "[fd00::1]:2"),
+    "cluster-address": ("10.0.0.1:1", "one.example:2"), "cluster-secret-file": ("/proc/version", ""),
   ]
   /// Settings that others need.
   private static let companions = ["catalog": "postgres://h/x", "media": "file:///m"]
   private static let bucketCompanions = [
     "catalog": "postgres://h/x", "media": "s3://bucket", "s3-credentials": "key",
   ]
+
+  private static let nodeCompanions = bucketCompanions.merging([
+    "cluster-listen": "0.0.0.0:8090", "cluster-address": "one:8090", "cluster-secret-file": "/proc/version",
+    "role": "api",
+  ]) { $1 }
 
   private func dump(_ flags: [String: String], _ variables: [String: String] = [:]) throws -> String {
     var configuration = try Configuration(flags: flags, variable: { variables[$0] })
@@ -47,8 +53,12 @@ import Testing
     let (one, two) = Self.examples[name] ?? ("7", "9")
     let isOfNodes = ["catalog", "media", "node", "role", "lease", "drain"].contains(name)
     let isOfBuckets = ["scratch", "max-cache-bytes"].contains(name) || name.hasPrefix("s3-")
-    let companions = isOfNodes ? Self.companions : isOfBuckets ? Self.bucketCompanions : [:]
+    let companions =
+      name.hasPrefix("cluster-")
+      ? Self.nodeCompanions : isOfNodes ? Self.companions : isOfBuckets ? Self.bucketCompanions : [:]
     var others = companions.filter { $0.key != name }
+    // The address can't be without the secret, but the secret without the address.
+    if name == "cluster-secret-file" { others = others.filter { !$0.key.hasPrefix("cluster-") } }
     if name == "s3-public-endpoint" { others["s3-redirects"] = "1" }
     func dump(flag: String?, variable: String? = nil) throws -> String {
       let flags = others.merging(flag.map { [name: $0] } ?? [:]) { $1 }
@@ -96,6 +106,43 @@ import Testing
   func buckets(flags: [String: String], reason: String) {
     #expect(
       performing: { try dump(Self.bucketCompanions.merging(flags) { $1 }) }, throws: { "\($0)".contains(reason) })
+  }
+
+  @Test(
+    "settings of nodes that call each other that can't be used or don't go together are refused, with the reason",
+    arguments: [
+      (["cluster-listen": "8090"], "--cluster-listen is HOST:PORT"),
+      (["cluster-listen": "10.0.0.1:70000"], "it was “10.0.0.1:70000”"),
+      (["cluster-address": "10.0.0.1"], "--cluster-address is HOST:PORT"),
+      (["cluster-address": "10.0.0.1:0"], "--cluster-address is HOST:PORT"),
+      (["cluster-address": "0.0.0.0:1"], "--cluster-address is HOST:PORT"),
+      (["cluster-address": "a/b:1"], "--cluster-address is HOST:PORT"),
+      (["cluster-address": "a@b:1"], "--cluster-address is HOST:PORT"),
+      (["cluster-address": "fd00::1:1"], "--cluster-address is HOST:PORT"),
+      (["cluster-address": ""], "on all addresses needs --cluster-address"),
+      (["cluster-listen": "[::]:1", "cluster-address": ""], "on all addresses needs --cluster-address"),
+      (["cluster-listen": ""], "--cluster-address needs --cluster-listen"),
+      (["cluster-listen": "", "cluster-address": "", "role": "all"], "on a node that runs jobs"),
+      (["cluster-secret-file": ""], "need --cluster-secret-file"),
+      (["cluster-secret-file": "/dev/null"], "“/dev/null” has 0 bytes, and at least 32 are needed"),
+      (["cluster-secret-file": "/nowhere"], "“/nowhere” can't be used"),
+      (["media": "file:///m", "s3-credentials": ""], "need --media s3://BUCKET"),
+    ])
+  func nodes(flags: [String: String], reason: String) {
+    #expect(
+      performing: { try dump(Self.nodeCompanions.merging(flags) { $1 }) }, throws: { "\($0)".contains(reason) })
+  }
+
+  @Test func theAddressOfANodeIsTheOneItListensOnUnlessAnotherIsNamed() throws {
+    var flags = Self.nodeCompanions
+    func announced() throws -> String? {
+      try Configuration(flags: flags, variable: { _ in nil }).cluster.nodes.announced(port: 7)
+    }
+    #expect(try announced() == "one:8090")
+    (flags["cluster-listen"], flags["cluster-address"]) = ("[fd00::1]:0", nil)
+    #expect(try announced() == "[fd00::1]:7")
+    flags["cluster-listen"] = nil
+    #expect(try announced() == nil, "a node without jobs")
   }
 
   @Test func theKeyOfABucketComesFromTheEnvironmentOrAFileAndIsNotShown() throws {

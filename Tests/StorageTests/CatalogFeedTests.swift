@@ -152,6 +152,9 @@ struct CatalogFeedTests {
     let progress = AttemptProgress(token, report: #"{"progress":{"fraction":0.5}}"#)
     let line = CatalogMessage.progress(progress).line(from: "n1")
     #expect(CatalogMessage.parse(line)?.message == .progress(progress))
+    let addressed = AttemptProgress(token, report: progress.report, address: "10.0.0.1:8090")
+    let told = CatalogMessage.progress(addressed).line(from: "n1")
+    #expect(CatalogMessage.parse(told)?.message == .progress(addressed))
   }
 
   private final class Counted: Sendable {

@@ -35,6 +35,8 @@ final class Context: Sendable {
   let announced = AnnouncedBytes()
   let idempotency: IdempotencyKeys
   let waveforms: WaveformTable
+  /// Copies of waveforms that other nodes build; nil if nodes don't call each other.
+  let mirrors: WaveformMirrors?
   let files: MissingFiles
   let readiness: Readiness
   let documents: DocumentTable
@@ -86,10 +88,12 @@ final class Context: Sendable {
     }
     files = MissingFiles(catalog: catalog, blobs: blobs)
     let counter = access.hasKeys ? JobSecondsCounter(accounts, catalog, work, log) : nil
+    mirrors = WaveformMirrors(configuration, catalog: catalog, media: media, live: runner.live, log: log)
     waveforms = WaveformTable(
       catalog: catalog, blobs: blobs, growingWaveforms: growingWaveforms, live: runner.live, work: storeWork,
-      repairs: WaveformRepairs(catalog: catalog, blobs: blobs, runner: runner, log: log))
-    runner.live.whenRemoved { [webhooks, weak waveforms, counter] id, job in
+      repairs: WaveformRepairs(catalog: catalog, blobs: blobs, runner: runner, log: log), mirrors: mirrors)
+    runner.live.whenRemoved { [webhooks, weak waveforms, weak mirrors, counter] id, job in
+      mirrors?.drop(id)
       webhooks.jobEnded(id)
       counter?.count()
       if let recording = job.recording { waveforms?.jobEnded(writing: recording) }

@@ -24,6 +24,8 @@ package struct ClusterSettings: Sendable {
   package var mediaDirectory: String?
   /// The bucket with the media, and what a node needs to use it.
   package var bucket = BucketSettings()
+  /// How the nodes reach each other.
+  var nodes = NodeSettings()
   /// What this node does.
   package var role = Role.all
   /// The name of this node, different for each; nil for the name of the machine.
@@ -60,6 +62,7 @@ package struct ClusterSettings: Sendable {
         "--catalog needs --media, the folder or the bucket that all nodes share: --media file:///srv/stillwave or "
           + "--media s3://BUCKET.")
     }
+    try nodes.check(role, hasBucket: bucket.address != nil)
   }
 }
 

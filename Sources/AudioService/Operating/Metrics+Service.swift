@@ -7,10 +7,13 @@ extension Context {
   func metricsText() -> String {
     let (waiting, running) = runner.live.counts
     var text = metrics.text(liveJobs: waiting + running, orphans: media.orphanCount)
-    func gauge(_ name: String, _ help: String, _ values: [(labels: String, value: String)]) {
-      text += "# HELP \(name) \(help)\n# TYPE \(name) gauge\n"
+    typealias Values = [(labels: String, value: String)]
+    func metric(_ kind: String, _ name: String, _ help: String, _ values: Values) {
+      text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind)\n"
       for (labels, value) in values { text += "\(name)\(labels) \(value)\n" }
     }
+    func gauge(_ name: String, _ help: String, _ values: Values) { metric("gauge", name, help, values) }
+    func counter(_ name: String, _ help: String, _ values: Values) { metric("counter", name, help, values) }
     gauge(
       "stillwave_jobs", "Jobs by what they do now.",
       [("{state=\"queued\"}", "\(waiting)"), ("{state=\"running\"}", "\(running)")])
@@ -21,6 +24,18 @@ extension Context {
       gauge(
         "stillwave_feed_age_seconds", "Time since the feed of other nodes' changes last proved that it delivers.",
         [("", feed.ageSeconds.map { "\($0)" } ?? "+Inf")])
+    }
+    if let mirrors {
+      gauge(
+        "stillwave_waveform_mirrors", "Copies of waveforms that other nodes build.", [("", "\(mirrors.count)")])
+      counter(
+        "stillwave_waveform_mirror_bytes_total", "Bytes fetched from other nodes.", [("", "\(mirrors.bytes.value)")])
+      counter(
+        "stillwave_waveform_mirror_fetches_total", "Fetches from other nodes by outcome.",
+        [
+          ("{outcome=\"succeeded\"}", "\(mirrors.successes.value)"),
+          ("{outcome=\"failed\"}", "\(mirrors.failures.value)"),
+        ])
     }
     text += jobMeter.text + metrics.requests.text
     let lanes = lanes

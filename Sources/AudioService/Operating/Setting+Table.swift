@@ -11,7 +11,7 @@ import Webhooks
 
 extension Setting {
   /// Settings of the service.
-  package static let service = alone + cluster + bucket
+  package static let service = alone + cluster + bucket + nodes
 
   private static let alone: [Setting] = [
     Setting(

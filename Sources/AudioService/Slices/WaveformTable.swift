@@ -15,6 +15,8 @@ final class WaveformTable: Sendable {
   private let catalog: Catalog
   private let blobs: any Blobs
   private let growingWaveforms: any GrowingWaveforms
+  /// The copies of what other nodes write; nil without.
+  private let mirrors: WaveformMirrors?
   private let live: LiveJobs
   private let work: StoreQueue
   private let repairs: WaveformRepairs
@@ -24,7 +26,7 @@ final class WaveformTable: Sendable {
   /// moment.
   init(
     catalog: Catalog, blobs: any Blobs, growingWaveforms: any GrowingWaveforms, live: LiveJobs, work: StoreQueue,
-    repairs: WaveformRepairs, limit: Int = 256,
+    repairs: WaveformRepairs, mirrors: WaveformMirrors? = nil, limit: Int = 256,
     openFile: @escaping @Sendable (String) throws(WaveformError) -> PyramidFile = { path throws(WaveformError) in
       try PyramidFile(path: path)
     }
@@ -32,6 +34,7 @@ final class WaveformTable: Sendable {
     self.catalog = catalog
     self.blobs = blobs
     self.growingWaveforms = growingWaveforms
+    self.mirrors = mirrors
     self.live = live
     self.work = work
     self.repairs = repairs
@@ -155,10 +158,22 @@ final class WaveformTable: Sendable {
   }
 
   private func growing(_ recording: Recording, _ job: LiveJob?) throws -> OpenWaveform? {
+    if let job, job.address != nil, let mirrors { return mirrored(recording, job.progress, mirrors.mirror(of: job)) }
     var waveform = unopened(recording, job?.progress)
     guard let job, waveform.extent.availableFrames > 0 else { return waveform }
     guard let pyramid = try growingPyramid(recording.id, job) else { return nil }
     waveform.pyramid = pyramid
+    return waveform
+  }
+
+  /// Returns what has been copied of a waveform that another node writes.
+  private func mirrored(
+    _ recording: Recording, _ progress: WorkerProgress?, _ mirror: PyramidMirror?
+  ) -> OpenWaveform {
+    var copied = progress
+    copied?.readyFrames = min(progress?.readyFrames ?? 0, mirror?.readyFrames ?? 0)
+    var waveform = unopened(recording, copied)
+    if waveform.extent.availableFrames > 0 { waveform.pyramid = mirror?.file }
     return waveform
   }
 

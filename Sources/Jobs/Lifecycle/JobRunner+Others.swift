@@ -87,6 +87,7 @@ extension JobRunner {
       live.startedAt = .now
       live.progress = nil
       live.writer = token
+      live.address = nil
     }
   }
 
@@ -96,7 +97,10 @@ extension JobRunner {
     guard state.value.attempts[token.job] == nil, let live = live[token.job], live.isRunning,
       live.attempts == token.attempt, case .progress(let known)? = WorkerReport(line: Array(progress.report.utf8)[...])
     else { return }
-    self.live.update(token.job) { $0.progress = known }
+    self.live.update(token.job) {
+      $0.progress = known
+      if $0.writer == token { $0.address = progress.address }
+    }
   }
 
   /// Tells the others how far an attempt has come, at most once a second.
@@ -106,7 +110,8 @@ extension JobRunner {
       return
     }
     state.value.attempts[id]?.toldAt = now
-    let progress = AttemptProgress(attempt.claimed.token, report: String(decoding: report.line(), as: UTF8.self))
+    let progress = AttemptProgress(
+      attempt.claimed.token, report: String(decoding: report.line(), as: UTF8.self), address: address.withLock { $0 })
     // If this fails, the next report follows in a second.
     work.start { [catalog] in try? catalog.tellOthers(progress) }
   }

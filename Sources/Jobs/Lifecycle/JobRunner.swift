@@ -50,6 +50,8 @@ package final class JobRunner: Sendable {
   let queue = DispatchQueue(label: "jobs")
   let state: Confined<State>
   private let started = ContinuousClock.now
+  /// Where other nodes can fetch the waveforms that jobs on this one write, as `HOST:PORT`; nil if they can't.
+  let address = Mutex<String?>(nil)
   /// Counts jobs that wait or run, and requests that are about to submit one.
   private let tally: ClientTally
   /// The room of each job that waits or runs.
@@ -82,6 +84,9 @@ package final class JobRunner: Sendable {
         // The service's own work isn't refused.
         unfinished: { $0.isEmpty ? nil : mostQueued(Client(key: $0)) }, running: { limits.running(Client(key: $0)) }))
   }
+
+  /// Tells other nodes from now on where they can fetch the waveforms that jobs here write: at `address`, `HOST:PORT`.
+  package func announce(address: String) { self.address.withLock { $0 = address } }
 
   // MARK: Room
 
@@ -311,6 +316,7 @@ package final class JobRunner: Sendable {
       live.startedAt = .now
       live.progress = nil
       live.writer = claimed.token
+      live.address = nil
     }
     state.value.attempts[id]?.worker = WorkerProcess.start(
       program: settings.workers.program, template: settings.workers.template, request, .job, queue: queue,

@@ -23,6 +23,9 @@ package struct LiveJob: Sendable {
   package let recording: RecordingID?
   /// The latest attempt, which writes the waveform if the job writes one.
   package var writer: AttemptToken?
+  /// Where the node that runs that attempt serves the waveform to others, as `HOST:PORT`; nil if it doesn't, or if this
+  /// process runs the attempt.
+  package var address: String?
   /// The state that was last passed to `whenChanged`.
   var announced: Mark?
 

@@ -125,14 +125,18 @@ enum CatalogMessage: Equatable {
       var attempt: Int
       var nonce: String
       var report: String
+      var address: String?
 
       init(_ progress: AttemptProgress) {
         (job, attempt, nonce) = (progress.token.job.text, progress.token.attempt, progress.token.nonce)
-        report = progress.report
+        (report, address) = (progress.report, progress.address)
       }
 
       var value: AttemptProgress? {
-        JobID(job).map { AttemptProgress(AttemptToken(job: $0, attempt: attempt, nonce: nonce), report: report) }
+        JobID(job).map {
+          AttemptProgress(
+            AttemptToken(job: $0, attempt: attempt, nonce: nonce), report: report, address: address)
+        }
       }
     }
 
@@ -149,9 +153,13 @@ package struct AttemptProgress: Sendable, Equatable {
   package let token: AttemptToken
   /// The worker's report, in JSON.
   package let report: String
+  /// Where other nodes can fetch the waveform that the attempt writes, as `HOST:PORT`; nil if they can't.
+  package let address: String?
 
   /// Creates a value from its parts.
-  package init(_ token: AttemptToken, report: String) { (self.token, self.report) = (token, report) }
+  package init(_ token: AttemptToken, report: String, address: String? = nil) {
+    (self.token, self.report, self.address) = (token, report, address)
+  }
 }
 
 extension CatalogChanges {

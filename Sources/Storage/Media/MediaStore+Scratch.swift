@@ -20,6 +20,9 @@ extension MediaStore {
     try clearScratch()
   }
 
+  /// Returns the name of a new file, which the next start removes if it is still there.
+  package func temporaryPath() -> String { "\(incoming)/\(UUIDv7().text).part" }
+
   private func clearScratch() throws(StorageError) {
     var report = SweepReport()
     removeIncoming(&report)
@@ -35,7 +38,8 @@ extension MediaStore {
   }
 }
 
-/// The waveforms that this node's jobs write on its own disk. Of those of other nodes, only the progress is known.
+/// The waveforms that this node's jobs write on its own disk. Those of other nodes are copied over the network, if at
+/// all.
 package struct OwnGrowingWaveforms: GrowingWaveforms {
   private let scratch: MediaStore
 

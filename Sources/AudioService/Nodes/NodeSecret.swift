@@ -1,0 +1,61 @@
+// How the nodes of a cluster know each other. A request from one node to another has the field
+//
+//   Authorization: Stillwave-Node t=1764180382,v1=<64 lower-case hexadecimal digits>
+//
+// with the time by the catalog's clock, in seconds since 1970, and the HMAC-SHA256 under the cluster's secret of
+//
+//   "stillwave-node-v1" LF method LF path LF value of Range LF time
+//
+// A request without Range has an empty line in its place. It's valid for a minute before and after its time, by the
+// catalog's clock of the node that receives it. Until then it can be repeated, which only reads the same bytes again.
+
+import HTTP
+import Storage
+
+/// The secret that the nodes of a cluster share. Its descriptions don't show it.
+struct NodeSecret: Sendable, CustomStringConvertible, CustomReflectable {
+  private let key: [UInt8]
+
+  /// Minimum length of the secret in bytes, so that it can't be guessed.
+  static let leastBytes = 32
+  /// How much the time of a request may differ, in seconds.
+  static let toleranceSeconds: Int64 = 60
+
+  private static let scheme = "Stillwave-Node "
+
+  /// Returns nil if the secret is shorter than `leastBytes`.
+  init?(_ key: [UInt8]) {
+    guard key.count >= Self.leastBytes else { return nil }
+    self.key = key
+  }
+
+  /// A placeholder, so that the secret doesn't appear in logs.
+  var description: String { "(secret)" }
+  /// Empty, for the same reason.
+  var customMirror: Mirror { Mirror(self, children: []) }
+
+  /// Returns the value of `Authorization` for a request at `time`. `range` is the value of `Range`.
+  func authorization(_ method: HTTPMethod, _ path: String, range: String?, at time: Timestamp) -> String {
+    let seconds = "\(time.milliseconds / 1000)"
+    return "\(Self.scheme)t=\(seconds),v1=\(digest(method, path, range, seconds))"
+  }
+
+  /// Whether a node that has the secret has sent this request within a minute of `time`.
+  func permits(_ request: HTTPRequest, at time: Timestamp) -> Bool {
+    guard request.target.query.isEmpty, let field = request.fields["Authorization"], field.hasPrefix(Self.scheme)
+    else { return false }
+    let parts = field.dropFirst(Self.scheme.count).split(separator: ",", omittingEmptySubsequences: false)
+    guard parts.count == 2, parts[0].hasPrefix("t="), parts[1].hasPrefix("v1="),
+      let seconds = Int64(parts[0].dropFirst(2)),
+      (time.milliseconds / 1000 - Self.toleranceSeconds...time.milliseconds / 1000 + Self.toleranceSeconds)
+        .contains(seconds)
+    else { return false }
+    let right = Array(digest(request.method, request.target.path, request.fields["Range"], "\(seconds)").utf8)
+    return Array(parts[1].dropFirst(3).utf8).span.equalsInConstantTime(right.span)
+  }
+
+  private func digest(_ method: HTTPMethod, _ path: String, _ range: String?, _ seconds: String) -> String {
+    let lines = ["stillwave-node-v1", method.rawValue, path, range ?? "", seconds]
+    return HMACSHA256.hexDigest(of: Array(lines.joined(separator: "\n").utf8), key: key)
+  }
+}

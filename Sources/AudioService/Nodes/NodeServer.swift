@@ -1,0 +1,72 @@
+// A node's port for the other nodes. It serves one thing, to nodes that have the cluster's secret (NodeSecret):
+//
+//   GET /internal/jobs/{job}/{attempt}-{nonce}/pyramid     the waveform that an attempt on this node writes, with Range
+//
+// Any other request gets 403 without content, or 404 if it is signed.
+
+import HTTP
+import Jobs
+import Storage
+
+/// Serves the waveforms that jobs on this node write to the other nodes.
+struct NodeServer: Sendable {
+  private let server: HTTPServer
+  private let settings: NodeSettings
+
+  /// Returns nil if no other node is to reach this one.
+  init?(_ context: Context) {
+    let cluster = context.configuration.cluster
+    guard let secret = cluster.nodes.secret, let listen = cluster.nodes.listen, cluster.role.runsJobs else {
+      return nil
+    }
+    settings = cluster.nodes
+    var http = HTTPServerConfiguration()
+    (http.host, http.port, http.loopCount) = (listen.host, listen.port, 1)
+    http.limits.connectionCount = 256
+    http.refusal = { problem, _ in HTTPResponse(problem.status) }
+    server = HTTPServer(http, responder: GrowingFiles(secret: secret, context: context))
+  }
+
+  /// Starts to listen. Returns the address that other nodes are told, `HOST:PORT`. Throws `HTTPServerError`.
+  func start() throws(HTTPServerError) -> String? { settings.announced(port: try server.start().port) }
+
+  /// Stops, and ends what hasn't been sent after a second.
+  func stop() async { await server.stop(within: 1) }
+}
+
+/// What the port of the other nodes serves.
+struct GrowingFiles: HTTPResponder {
+  let secret: NodeSecret
+  let context: Context
+
+  /// The path of the file that an attempt writes.
+  static func path(of token: AttemptToken) -> String { "/internal/jobs/\(token.job)/\(token.shortName)/pyramid" }
+
+  func respond(to request: HTTPRequest) -> HTTPAnswer {
+    guard secret.permits(request, at: context.time) else { return .now(HTTPResponse(.forbidden)) }
+    let segments = request.target.segments
+    guard request.method == .get, segments.count == 5, let job = JobID(segments[2]),
+      let live = context.runner.live[job], live.address == nil, let token = live.writer,
+      request.target.path == Self.path(of: token)
+    else { return .now(HTTPResponse(.notFound)) }
+    return .later {
+      guard let file = try? await context.work.run({ try file(of: token, live) }) else {
+        return HTTPResponse(.notFound)
+      }
+      return HTTPResponse(
+        Representation(
+          body: .file(file), contentType: "application/octet-stream", etag: nil, cacheControl: "no-store",
+          acceptsRanges: true), for: request)
+    }
+  }
+
+  /// Opens the file that an attempt writes, under its temporary or its final name. Blocks.
+  private func file(of token: AttemptToken, _ job: LiveJob) throws -> FileContent? {
+    if let local = try context.growingWaveforms.growingWaveform(of: token), let file = try? open(local) { return file }
+    return try job.recording.flatMap { context.blobs.fileAtHand(token.waveformKey(of: $0)) }.map(open)
+  }
+
+  private func open(_ local: LocalFile) throws(FileContentError) -> FileContent {
+    try local.withPath { path throws(FileContentError) in try FileContent(path: path) }
+  }
+}

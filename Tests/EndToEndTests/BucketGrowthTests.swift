@@ -1,0 +1,193 @@
+import Foundation
+import PostgresServer
+import Testing
+
+/// Waveforms that one node builds and other nodes show. The nodes share no disk.
+@Suite(.enabled(if: PostgresServer.TestServer.isInstalled, "PostgreSQL isn't installed: deploy/install postgres"))
+struct BucketGrowthTests {
+  private let cluster: BucketCluster
+  /// Answers clients and runs no jobs.
+  private let api: TestServer
+
+  init() throws {
+    cluster = try BucketCluster()
+    try write(Array("a secret of at least 32 bytes, for tests\n".utf8), to: cluster.folder.file("secret"))
+    try write(Array("another secret of at least 32 bytes\n".utf8), to: cluster.folder.file("other"))
+    api = try cluster.node("api", "--role", "api", "--cluster-secret-file", cluster.folder.file("secret"))
+  }
+
+  /// Starts a node that runs jobs.
+  private func worker(_ name: String, secret: String = "secret") throws -> TestServer {
+    try cluster.node(
+      name, "--cluster-listen", "127.0.0.1:0", "--cluster-secret-file", cluster.folder.file(secret))
+  }
+
+  /// Uploads a recording whose waveform no node builds yet.
+  private func upload() throws -> (id: String, job: String, total: Int) {
+    let bytes = try LongClip.flac(cluster.folder, seconds: max(300, LongClip.seconds))
+    let recording = try api.client.upload(bytes, name: "long.flac")
+    return (
+      try #require(recording["id"].string), try #require(recording["waveform"]["job"].string),
+      try #require(recording["format"]["frames"].int)
+    )
+  }
+
+  /// A figure of a node's metrics; nil if it has none of that name.
+  private func figure(_ name: String, of node: TestServer) throws -> Int? {
+    let line = try node.client.get("/metrics").text.split(separator: "\n").first { $0.hasPrefix(name + " ") }
+    return line.flatMap { Int($0.dropFirst(name.count + 1)) }
+  }
+
+  private func fetches(_ outcome: String, of node: TestServer) throws -> Int? {
+    try figure("stillwave_waveform_mirror_fetches_total{outcome=\"\(outcome)\"}", of: node)
+  }
+
+  private static let forms = [
+    "waveform?scale=256&channels=split&measures=peak,rms,average", "waveform?scale=65536&measures=peak,rms,average",
+    "waveform.dat?scale=1024", "waveform.json?scale=4096&channels=1",
+  ]
+
+  /// One form of a waveform: its lists of values, and how many frames they stand for.
+  private struct Look {
+    let form: String
+    let lists: [[Int]]
+    let frames: Int
+    let isWhole: Bool
+  }
+
+  private func look(_ id: String, _ form: String = forms[0], at node: TestServer) throws -> Look {
+    let answer = try node.client.get("/v1/recordings/\(id)/\(form)")
+    try #require(answer.status == 200, "\(answer.text)")
+    let isWhole = answer["stillwave-complete"] == "true"
+    if !isWhole { #expect(answer["etag"] == nil && answer["cache-control"] == "no-store") }
+    let frames = try #require(answer["stillwave-available-frames"].flatMap { Int($0) })
+    let lists =
+      form.hasPrefix("waveform.dat")
+      ? [answer.body.dropFirst(24).map { Int($0) }]
+      : ["data", "rms", "average"].compactMap { answer.json[$0].integers }
+    return Look(form: form, lists: lists, frames: frames, isWhole: isWhole)
+  }
+
+  /// Expects that what was seen of a growing waveform is the beginning of what is seen elsewhere or later.
+  private func expect(_ seen: Look, isTheBeginningOf more: Look) {
+    #expect(seen.lists.count == more.lists.count && seen.frames <= more.frames)
+    for (part, whole) in zip(seen.lists, more.lists) {
+      let isSame = whole.starts(with: part)
+      #expect(isSame, "\(seen.form): \(part.count) of \(whole.count) values")
+    }
+  }
+
+  /// Lets a node work in steps, between which its workers are held for the time that others need to hear of it. Returns
+  /// what `body` returns, which is called with the workers held once the other node shows more than `frames`; nil if
+  /// the waveform is whole before.
+  private func afterStep<R>(of builder: TestServer, _ id: String, beyond frames: Int, _ body: () throws -> R) throws
+    -> R?
+  {
+    let hasBegun = try eventually { try !builder.workers().isEmpty || look(id, at: api).isWhole }
+    try #require(hasBegun)
+    while true {
+      let result = try builder.holdingWorkers { () -> R? in
+        let isSeen = try eventually(withinSeconds: 3) { try look(id, at: api).frames > frames }
+        guard isSeen, try !look(id, at: api).isWhole, try !look(id, at: builder).isWhole else { return nil }
+        return try body()
+      }
+      if let result { return result }
+      let before = try look(id, at: builder)
+      if before.isWhole { return nil }
+      _ = try eventually(withinSeconds: 1) { try look(id, at: builder).frames > before.frames }
+    }
+  }
+
+  @Test func aWaveformGrowsOnANodeThatDoesNotBuildIt() throws {
+    let (id, job, total) = try upload()
+    let builder = try worker("builder")
+    var seen: [Look] = []
+    for _ in 0..<4 {
+      let looks = try afterStep(of: builder, id, beyond: seen.last?.frames ?? 0) {
+        try Self.forms.map { form in
+          let (here, there) = (try look(id, form, at: api), try look(id, form, at: builder))
+          #expect(here.frames > 0 && here.frames % 65_536 == 0)
+          expect(here, isTheBeginningOf: there)
+          return here
+        }
+      }
+      guard let looks else { break }
+      seen += looks
+      let picture = try api.client.get("/v1/recordings/\(id)/waveform.png?width=200")
+      #expect(picture.status == 200)
+    }
+    #expect(!seen.isEmpty)
+    try api.client.succeed(job)
+    for look in seen {
+      let whole = try self.look(id, look.form, at: api)
+      #expect(whole.isWhole && whole.frames == total)
+      expect(look, isTheBeginningOf: whole)
+    }
+    let isForgotten = try eventually { try figure("stillwave_waveform_mirrors", of: api) == 0 }
+    #expect(isForgotten)
+    // A header, and two channels and their mix for each block, the upper ones of which cover 256 others.
+    let blocks = (total + 65_535) / 65_536
+    let size = 4096 * (1 + 3 * (blocks + (blocks + 255) / 256))
+    let fetched = try #require(try figure("stillwave_waveform_mirror_bytes_total", of: api))
+    #expect(fetched > 0 && fetched <= size, "\(fetched) of \(size) bytes")
+    #expect(try fetches("failed", of: api) == 0)
+    try api.stop()
+    try builder.stop()
+  }
+
+  @Test func whileNobodyLooksNothingIsFetched() throws {
+    let builder = try worker("builder")
+    let (_, job, _) = try upload()
+    var progress = 0.0
+    try api.client.succeed(job) { progress = max(progress, $0["progress"].double ?? 0) }
+    #expect(progress > 0)
+    #expect(try fetches("succeeded", of: api) == 0 && fetches("failed", of: api) == 0)
+    #expect(try figure("stillwave_waveform_mirror_bytes_total", of: api) == 0)
+    builder.client.followsContract = false
+    #expect(try builder.client.get("/internal/jobs/\(job)/1-0123456789abcdef/pyramid").status == 404)
+  }
+
+  @Test func afterANodeIsLostTheWaveformStartsOver() throws {
+    let (id, job, total) = try upload()
+    let lost = try worker("first")
+    let first = try afterStep(of: lost, id, beyond: 0) {
+      let look = try look(id, at: api)
+      lost.kill()
+      return look
+    }
+    let before = try #require(first)
+    let successor = try worker("second")
+    #expect(before.frames > 0 && before.frames < total)
+    // What was copied stays until another attempt begins. Only then it may become less.
+    var (last, falls) = (before.frames, 0)
+    let isWhole = try eventually {
+      let now = try look(id, at: api)
+      if now.frames < last { falls += 1 }
+      last = now.frames
+      expect(now.frames < before.frames ? now : before, isTheBeginningOf: now.frames < before.frames ? before : now)
+      return now.isWhole
+    }
+    #expect(isWhole && last == total && falls <= 1)
+    #expect(try api.client.get("/v1/jobs/\(job)").json["attempts"].int == 2)
+    withExtendedLifetime(successor) {}
+  }
+
+  @Test func aNodeWithAnotherSecretShowsProgressOnly() throws {
+    let (id, job, total) = try upload()
+    let builder = try worker("builder", secret: "other")
+    let hasTried = try eventually {
+      let seen = try look(id, at: api)
+      #expect(seen.isWhole || seen.frames == 0)
+      return try seen.isWhole || fetches("failed", of: api) ?? 0 > 0
+    }
+    #expect(hasTried)
+    try api.client.succeed(job)
+    #expect(try fetches("failed", of: api) ?? 0 > 0, "it was whole before it could be looked at")
+    #expect(try figure("stillwave_waveform_mirror_bytes_total", of: api) == 0)
+    #expect(try look(id, at: api).frames == total)
+    let log = try String(contentsOfFile: api.command.folder.file("errors"), encoding: .utf8)
+    let lines = log.split(separator: "\n").filter { $0.contains("can't be fetched from it") }
+    #expect(lines.count == 1 && lines[0].contains("403"), "\(log)")
+    withExtendedLifetime(builder) {}
+  }
+}
