@@ -75,10 +75,20 @@ extension S3Error {
     let document = XMLElement(parsing: response.body)
     let error = document?.name == "Error" ? document : document?["Error"]
     let region = error?["Region"]?.text ?? response.fields["x-amz-bucket-region"]
-    let serverTime = error?["ServerTime"].flatMap { Timestamp(rfc3339: $0.text) }
+    // Ceph has no such element, but every store sends the field.
+    let serverTime =
+      error?["ServerTime"].flatMap { Timestamp(rfc3339: $0.text) } ?? response.fields["date"].flatMap(Self.time)
     self = Self.about(
       error?["Code"]?.text ?? "", status: response.status, region: region, serverTime: serverTime,
       message: error?["Message"]?.text)
+  }
+
+  /// Parses a date in the format IMF-fixdate (RFC 9110, section 5.6.7), such as "Thu, 26 Nov 2026 19:00:27 GMT".
+  private static func time(_ text: String) -> Timestamp? {
+    let parts = text.split(separator: " ")
+    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    guard parts.count == 6, parts[5] == "GMT", let month = months.firstIndex(of: String(parts[2])) else { return nil }
+    return Timestamp(rfc3339: "\(parts[3])-\(month < 9 ? "0" : "")\(month + 1)-\(parts[1])T\(parts[4])Z")
   }
 
   private static func about(

@@ -46,6 +46,23 @@ import Testing
     #expect(test.store.received.count == 6)
   }
 
+  @Test("the time of a store that refuses a clock is in its answer, or in the field Date")
+  func serverTime() {
+    func error(_ element: String, _ date: String) -> S3Error {
+      let body = "<Error><Code>RequestTimeTooSkewed</Code>\(element)</Error>"
+      return S3Error(S3Response(status: 403, fields: ["date": date], body: Array(body.utf8)))
+    }
+    let date = "Thu, 06 Nov 2026 19:00:27 GMT"
+    let time = Timestamp(rfc3339: "2026-11-06T19:00:27Z")
+    #expect(error("", date) == .clockSkew(serverTime: time))
+    #expect(
+      error("<ServerTime>2026-12-06T19:00:27Z</ServerTime>", date)
+        == .clockSkew(serverTime: Timestamp(rfc3339: "2026-12-06T19:00:27Z")))
+    for date in ["", "yesterday", "Thu, 06 Nov 2026 19:00:27", "Thu, 06 Nox 2026 19:00:27 GMT", "a b c d e GMT"] {
+      #expect(error("", date) == .clockSkew(serverTime: nil), "\(date)")
+    }
+  }
+
   @Test("a failure with a long page is the failure that its status says")
   func longPage() async throws {
     let test = try TestStore { $0.attempts = 2 }
