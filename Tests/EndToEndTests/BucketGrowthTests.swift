@@ -43,8 +43,8 @@ struct BucketGrowthTests {
   }
 
   private static let forms = [
-    "waveform?scale=256&channels=split&measures=peak,rms,average", "waveform?scale=65536&measures=peak,rms,average",
-    "waveform.dat?scale=1024", "waveform.json?scale=4096&channels=1",
+    "waveform.dat?scale=1024&channels=split", "waveform?scale=8192&channels=split&measures=peak,rms,average",
+    "waveform?scale=65536&measures=peak,rms,average", "waveform.json?scale=8192&channels=1",
   ]
 
   /// One form of a waveform: its lists of values, and how many frames they stand for.
@@ -68,6 +68,11 @@ struct BucketGrowthTests {
     return Look(form: form, lists: lists, frames: frames, isWhole: isWhole)
   }
 
+  /// The number of frames that a node shows, and whether these are all. Takes less time than a step of a worker.
+  private func extent(_ id: String, at node: TestServer) throws -> Look {
+    try look(id, "waveform.dat?width=1", at: node)
+  }
+
   /// Expects that what was seen of a growing waveform is the beginning of what is seen elsewhere or later.
   private func expect(_ seen: Look, isTheBeginningOf more: Look) {
     #expect(seen.lists.count == more.lists.count && seen.frames <= more.frames)
@@ -83,18 +88,18 @@ struct BucketGrowthTests {
   private func afterStep<R>(of builder: TestServer, _ id: String, beyond frames: Int, _ body: () throws -> R) throws
     -> R?
   {
-    let hasBegun = try eventually { try !builder.workers().isEmpty || look(id, at: api).isWhole }
+    let hasBegun = try eventually { try !builder.workers().isEmpty || extent(id, at: api).isWhole }
     try #require(hasBegun)
     while true {
       let result = try builder.holdingWorkers { () -> R? in
-        let isSeen = try eventually(withinSeconds: 3) { try look(id, at: api).frames > frames }
-        guard isSeen, try !look(id, at: api).isWhole, try !look(id, at: builder).isWhole else { return nil }
+        let isSeen = try eventually(withinSeconds: 3) { try extent(id, at: api).frames > frames }
+        guard isSeen, try !extent(id, at: api).isWhole, try !extent(id, at: builder).isWhole else { return nil }
         return try body()
       }
       if let result { return result }
-      let before = try look(id, at: builder)
+      let before = try extent(id, at: builder)
       if before.isWhole { return nil }
-      _ = try eventually(withinSeconds: 1) { try look(id, at: builder).frames > before.frames }
+      _ = try eventually(withinSeconds: 1) { try extent(id, at: builder).frames > before.frames }
     }
   }
 
@@ -176,7 +181,7 @@ struct BucketGrowthTests {
     let (id, job, total) = try upload()
     let builder = try worker("builder", secret: "other")
     let hasTried = try eventually {
-      let seen = try look(id, at: api)
+      let seen = try extent(id, at: api)
       #expect(seen.isWhole || seen.frames == 0)
       return try seen.isWhole || fetches("failed", of: api) ?? 0 > 0
     }
