@@ -216,7 +216,7 @@ import Waveform
     #expect(try await table.open(recording.id).extent.availableFrames == 0)
     try await bench.eventually { bench.logged.failures.count == 1 }
     #expect(try await table.open(recording.id).extent.availableFrames == 0)
-    #expect(mirrors.failures.value == 1 && mirrors.bytes.value == 0)
+    #expect(mirrors.failures.value > 0 && mirrors.bytes.value == 0 && bench.logged.failures.count == 1)
   }
 
   // MARK: The port of other nodes
