@@ -47,7 +47,7 @@ final class WaveformMirrors: Sendable {
 
   /// The time for one answer, and after which a fetch makes no further step, in seconds.
   private static let fetchSeconds = 5.0
-  /// The maximum number of copies. More jobs than that don't run at once in any cluster that was thought of.
+  /// The maximum number of copies. Of further jobs, only the progress is known.
   private static let limit = 1000
   private static let complaintSeconds = 60.0
 
