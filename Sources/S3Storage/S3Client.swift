@@ -101,8 +101,24 @@ package final class S3Client: Sendable {
       method: "GET", path: bucket.path(of: key), query: fields.map { (name: "response-\($0.name)", value: $0.value) },
       fields: [(name: "host", value: bucket.host)])
     let query = SigV4(region: bucket.region).presignedQuery(
-      target, by: try credentials.current(), at: time, seconds: seconds)
+      target, by: try confirmedKey(), at: time, seconds: seconds)
     return "\(bucket.scheme)://\(bucket.host)\(URIEncoding.path(target.path))?\(query)"
+  }
+
+  /// Returns the present key, once it was seen to reach the bucket: what it signs may go to others. Throws
+  /// `.otherBucket` if it doesn't. Sends a request if the key is new.
+  private func confirmedKey() throws(S3Error) -> S3Credentials {
+    let key = try credentials.current()
+    guard isConfirmed(key) else {
+      _ = try send(Self.identityRequest)
+      guard isConfirmed(key) else { throw .otherBucket(name: bucket.address) }
+      return key
+    }
+    return key
+  }
+
+  private func isConfirmed(_ key: S3Credentials) -> Bool {
+    binding.withLock { $0.identity == nil || $0.confirmed == key }
   }
 
   // MARK: Sending
@@ -154,7 +170,7 @@ package final class S3Client: Sendable {
     var failures = 0
     while true {
       let key = try credentials.current()
-      let isConfirmed = binding.withLock { $0.identity == nil || $0.confirmed == key }
+      let isConfirmed = isConfirmed(key)
       let request = isConfirmed ? request() : Self.identityRequest
       let outcome = try attempt(request, isConfirmed ? destination : .memory, bytes, key, after: elapsed())
       let (error, wasSent): (S3Error, Bool)

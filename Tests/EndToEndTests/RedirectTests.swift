@@ -59,9 +59,16 @@ struct RedirectTests {
     let head = try node.client.send("HEAD", path)
     #expect(head.status == 200 && head["content-length"] == "\(bytes.count)")
     let tag = try #require(head["etag"])
-    for fields in [["Origin": "http://127.0.0.1:\(node.client.port)"], ["Sec-Fetch-Mode": "cors"]] {
+    for fields in [
+      ["Origin": "http://127.0.0.1:\(node.client.port)"], ["Sec-Fetch-Mode": "cors"], ["Sec-Fetch-Mode": "same-origin"],
+      ["User-Agent": "Mozilla/5.0 (X11)"],
+    ] {
       #expect(try node.client.get(path, fields).body == bytes, "a page's script may not read from the store")
     }
+    for mode in ["navigate", "no-cors"] {
+      #expect(try node.client.get(path, ["User-Agent": "Mozilla/5.0", "Sec-Fetch-Mode": mode]).status == 307)
+    }
+    #expect(try node.client.get(path, ["If-Match": tag]).status == 200, "the store has other tags")
     #expect(try node.client.get(path, ["Range": "bytes=0-4,9-12"]).status == 206)
     #expect(try node.client.get(path, ["Range": "bytes=5-9", "If-Range": tag]).body == Array(bytes[5...9]))
     #expect(try node.client.get(path, ["If-None-Match": tag]).status == 304)

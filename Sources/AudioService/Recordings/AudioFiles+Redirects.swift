@@ -3,10 +3,11 @@
 // and the signature is for GET only. The node sends the content itself
 //
 //   to HEAD          the signature isn't for it, and clients learn the length by it
-//   to scripts       the bucket may not allow a page's origin to read (CORS); fetch() and elements with `crossorigin`
-//                    send Origin or Sec-Fetch-Mode
+//   to scripts       the bucket may not allow a page's origin to read (CORS). Browsers say what a request is for
+//                    (Sec-Fetch-Mode), except over http: then all of theirs that aren't said to be something else
 //   several ranges   stores send the whole instead
-//   If-Range         with the tag that this node has given: the store has others
+//   If-Range         with the tag that this node has given, If-Match and If-Unmodified-Since: the client would repeat
+//                    them to the store, which has other tags and dates
 //   a part           it is decoded here
 //   if the store fails, or the object isn't there: the node may have it, or knows what to say
 
@@ -37,8 +38,13 @@ extension AudioFiles {
 
 extension HTTPRequest {
   /// Whether another server's answer will do; see above.
-  fileprivate var mayBeRedirected: Bool {
-    method == .get && !fields.contains("Origin") && fields["Range"]?.contains(",") != true
-      && !["cors", "same-origin"].contains(fields["Sec-Fetch-Mode"])
+  var mayBeRedirected: Bool {
+    method == .get && fields["Range"]?.contains(",") != true && !mayBeOfScript
+      && !["Origin", "If-Match", "If-Unmodified-Since"].contains(where: fields.contains)
+  }
+
+  private var mayBeOfScript: Bool {
+    if let mode = fields["Sec-Fetch-Mode"] { return !["navigate", "no-cors"].contains(mode) }
+    return fields["User-Agent"]?.hasPrefix("Mozilla/") ?? false
   }
 }

@@ -35,7 +35,8 @@ struct AudioFiles: Sendable {
         cacheControl: context.immutable, fields: fields, acceptsRanges: true)
     }
     // Without fetching the file first.
-    if context.redirects != nil, let (conversion, made) = try await conversions.known(recording, as: format, caller),
+    if context.redirects != nil, request.mayBeRedirected,
+      let (conversion, made) = try await conversions.known(recording, as: format, caller),
       let response = try await redirect(
         representation(conversion, made), of: conversion.key, bytes: conversion.bytes, for: request, caller)
     {
