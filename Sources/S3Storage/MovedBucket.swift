@@ -35,8 +35,10 @@ package struct MovedBucket: MovedMedia {
 
   /// Fetches an object, and reads what has arrived. Throws `.damagedObject` if that isn't what was put.
   package func copy(_ key: String, to path: String) throws(StorageError) -> FoundObject? {
+    // For the deadline.
+    guard let bytes = try find(key)?.bytes else { return nil }
     let info = try StorageError.translating { () throws(S3Error) -> S3ObjectInfo? in
-      do throws(S3Error) { return try client.get(key, into: path) } catch {
+      do throws(S3Error) { return try client.get(key, into: path, bytes: bytes) } catch {
         if error == .noSuchKey { return nil }
         throw error
       }
@@ -82,13 +84,18 @@ package struct MovedBucket: MovedMedia {
   /// Does nothing: what a store has acknowledged is durable.
   package func sync() {}
 
-  /// The ID in the bucket.
-  package func mediaID() throws(StorageError) -> String? { try BucketIdentity.found(by: client) }
+  /// The ID in the bucket. From then on, no other bucket is used, whatever key is put in place.
+  package func mediaID() throws(StorageError) -> String? {
+    let id = try BucketIdentity.found(by: client)
+    if let id { client.expect(id) }
+    return id
+  }
 
   /// Returns the bucket's ID; gives it this one, or a new one, if it has none.
   package func makeMediaID(_ id: String?) throws(StorageError) -> String {
     if let found = try mediaID() { return found }
     guard let made = try BucketIdentity.make(id ?? MediaID().text, client) else { throw .otherMedia(path: name) }
+    client.expect(made)
     return made
   }
 

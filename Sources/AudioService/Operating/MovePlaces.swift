@@ -1,3 +1,4 @@
+import Glibc
 import PostgresStorage
 import S3Storage
 import Storage
@@ -7,7 +8,9 @@ package struct MovePlaces {
   /// The settings that say where the media of several machines are.
   package static let settings =
     Setting.cluster.filter { $0.name == "media" }
-    + Setting.bucket.filter { !["max-cache-bytes", "scratch"].contains($0.name) }
+    + Setting.bucket.filter {
+      !["max-cache-bytes", "scratch", "s3-redirects", "s3-public-endpoint"].contains($0.name)
+    }
 
   /// Why a move can't begin or didn't end.
   package enum Fault: Error {
@@ -60,9 +63,25 @@ package struct MovePlaces {
     cluster = try Configuration(flags: flags) { name in
       name == "STILLWAVE_CATALOG" ? url : variables.contains(name) ? variable(name) : nil
     }.cluster
-    if let media = cluster.mediaDirectory, media.hasPrefix(folder + "/") || folder.hasPrefix(media + "/") {
-      throw SettingError("The data folder and the folder of --media can't be inside each other.")
+    if let media = cluster.mediaDirectory {
+      let (one, other) = (Self.real(folder), Self.real(media))
+      if one.hasPrefix(other) || other.hasPrefix(one) {
+        throw SettingError("The data folder and the folder of --media can't be inside each other.")
+      }
     }
+  }
+
+  /// The path of a folder without links, with a slash at its end. What doesn't exist yet keeps its name.
+  private static func real(_ path: String) -> String {
+    if let found = unsafe realpath(path, nil) {
+      defer { unsafe free(found) }
+      let text = unsafe String(cString: found)
+      return text == "/" ? text : text + "/"
+    }
+    var rest = Substring(path)
+    while rest.count > 1, rest.last == "/" { rest.removeLast() }
+    guard let slash = rest.lastIndex(of: "/") else { return real(".") + rest + "/" }
+    return real(slash == rest.startIndex ? "/" : String(rest[..<slash])) + rest[rest.index(after: slash)...] + "/"
   }
 
   private static func isURL(_ place: String) -> Bool { place.contains("://") }

@@ -62,7 +62,8 @@ package struct SharedMoveTarget: MoveTarget {
       state = bound.isMoving ? .written : .ended
     } else {
       if !bound.isMoving, try media.hasRecordings() { throw .notEmpty(path: media.name) }
-      // An ID in the media decides; otherwise the catalog's does, if an earlier run was killed right here.
+      // The media of an earlier run have their ID since before the catalog was bound to them.
+      if bound.isMoving, found == nil { throw .otherMedia(path: media.name) }
       id = try media.makeMediaID(bound.id)
       guard bound.id ?? id == id else { throw .otherMedia(path: media.name) }
       try catalog.bind(toMovingMedia: id)
@@ -77,14 +78,24 @@ package struct SharedMoveTarget: MoveTarget {
   /// The catalog.
   package func catalogForReading() -> Catalog { catalog }
 
-  /// Deletes all rows that a move writes. No node has been able to start since.
+  /// Deletes all rows that a move writes. No node has been able to start since. The bytes of uploads become garbage,
+  /// because the next run gives them other names.
   package func clear() throws(StorageError) {
-    try catalog.engine.write(.statementLocks) { [id] session in
+    try catalog.engine.write(.statementLocks) { [id, catalog, media] session in
       let db = CatalogTransaction(session)
       try Self.withoutCounting(db) {
         try Catalog.checkMoving(id, db)
-        for table in MovedTable.all.reversed() { try db.run("DELETE FROM \(table.name)") }
+        if media.isBucket {
+          // “WHERE true” keeps SQLite from taking ON for a part of a join.
+          try db.run(
+            """
+            INSERT INTO garbage (object, due)
+            SELECT 'uploads/' || upload || '/' || name, ? FROM upload_objects WHERE true
+            ON CONFLICT (object) DO NOTHING
+            """, [(try catalog.now(db) + 86_400).milliseconds])
+        }
         try db.run("DELETE FROM upload_objects")
+        for table in MovedTable.all.reversed() { try db.run("DELETE FROM \(table.name)") }
       }
     }
   }

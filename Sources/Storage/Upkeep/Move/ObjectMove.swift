@@ -97,13 +97,7 @@ struct ObjectMove: Sendable {
       if let fault = try transfer(working, &outcome) { outcome.add("working_copy", "working copy", key, fault) }
     }
     if let key = recording.waveformKey {
-      let waveform = ExpectedObject(key: key, bytes: nil, sha256: nil)
-      let fault = try transfer(waveform, &outcome)
-      // One of both places is a folder.
-      let path = source.path(of: "\(key)") ?? target.path(of: "\(key)")
-      if let fault = fault ?? path.flatMap(waveformFault).map(Fault.waveform) {
-        outcome.add("waveform", "waveform", key, fault)
-      }
+      if let fault = try moveWaveform(key, &outcome) { outcome.add("waveform", "waveform", key, fault) }
     }
     for key in [audio, recording.workingKey].compactMap({ $0?.map }) {
       _ = try transfer(ExpectedObject(key: key, bytes: nil, sha256: nil), &outcome)
@@ -114,6 +108,19 @@ struct ObjectMove: Sendable {
     }
     if outcome.problems.isEmpty { try target.describe(recording) }
     return outcome
+  }
+
+  /// Copies a waveform, whose own checksums are compared: no row has its SHA-256. One of both places is a folder. A
+  /// damaged one is left at neither place, where a later run would take it for the right one.
+  private func moveWaveform(_ key: ObjectKey, _ outcome: inout Outcome) throws(StorageError) -> Fault? {
+    if let path = source.path(of: "\(key)") {
+      guard try source.find("\(key)") != nil else { return .missing }
+      if let fault = waveformFault(path) { return .waveform(fault) }
+    }
+    if let fault = try transfer(ExpectedObject(key: key, bytes: nil, sha256: nil), &outcome) { return fault }
+    guard let path = target.path(of: "\(key)"), let fault = waveformFault(path) else { return nil }
+    try FileSystem.remove(path)
+    return .waveform(fault)
   }
 
   /// Copies an object. Returns what is wrong with it at the source, if anything.
