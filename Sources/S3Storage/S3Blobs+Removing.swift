@@ -91,6 +91,16 @@ extension S3Blobs {
 
   private func collect(_ garbage: [Garbage], of id: RecordingID, _ catalog: Catalog) throws(StorageError) {
     let isDeleted = try catalog.isDeleted(id)
+    var garbage = garbage
+    // Whoever changed the recording hasn't described it. That settles the row, unless it is changed again.
+    if garbage.contains(.object(.description(of: id))), try catalog.recording(id) != nil {
+      let promise = catalog.descriptionPromise(of: id)
+      guard catalog.describe(id) else {
+        throw .storeUnreachable(detail: "\(ObjectKey.description(of: id)) can't be written")
+      }
+      if let promise { try catalog.fulfill(promise) }
+      garbage.removeAll { $0 == .object(.description(of: id)) }
+    }
     let unneeded = try unnamedObjects(of: id, catalog).filter { key in garbage.contains { $0.includes(key.name) } }
     var kept: Set<ObjectKey> = []
     if !unneeded.isEmpty, !isDeleted {
@@ -104,10 +114,6 @@ extension S3Blobs {
       }
     }
     for key in unneeded where !kept.contains(key) { try remove(key) }
-    // Whoever changed the recording hasn't described it.
-    if garbage.contains(.object(.description(of: id))), try catalog.recording(id) != nil, !catalog.describe(id) {
-      throw .storeUnreachable(detail: "\(ObjectKey.description(of: id)) can't be written")
-    }
     try catalog.forget(garbage)
     if isDeleted, try catalog.announcedObjects(of: id).isEmpty { try catalog.forgetDeletion(of: id) }
   }

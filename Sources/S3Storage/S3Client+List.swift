@@ -38,12 +38,13 @@ extension S3Client {
     var objects: [S3ListedObject] = []
     for entry in document.all("Contents") {
       let text = entry["Key"]?.text ?? ""
-      guard let key = isEncoded ? URIEncoding.decoded(text.replacing("+", with: "%20")) : text,
-        key.hasPrefix(bucket.prefix), let bytes = entry["Size"].flatMap({ Int64($0.text) }), bytes >= 0
+      // Whoever else writes into the bucket may use any bytes. What can't be decoded stays as it came.
+      let key = (isEncoded ? URIEncoding.decoded(text.replacing("+", with: "%20")) : nil) ?? text
+      guard key.utf8.starts(with: bucket.prefix.utf8), let bytes = entry["Size"].flatMap({ Int64($0.text) }), bytes >= 0
       else { throw .malformedAnswer(what: "Contents") }
       objects.append(
         S3ListedObject(
-          key: String(key.dropFirst(bucket.prefix.count)), bytes: bytes,
+          key: String(decoding: key.utf8.dropFirst(bucket.prefix.utf8.count), as: UTF8.self), bytes: bytes,
           modified: entry["LastModified"].flatMap { Timestamp(rfc3339: $0.text) }))
     }
     guard document["IsTruncated"]?.text == "true" else { return S3Page(objects: objects, next: nil) }

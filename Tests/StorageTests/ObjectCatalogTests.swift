@@ -167,9 +167,9 @@ import Testing
     let description = ObjectKey.description(of: recording.id)
     let earlier = try #require(catalog.descriptionPromise(of: recording.id))
     try catalog.update(recording.id) { $0.name = "other" }
-    catalog.fulfill(earlier)
+    try catalog.fulfill(earlier)
     #expect(try catalog.announcedObjects(of: recording.id) == [description])
-    catalog.fulfill(try #require(catalog.descriptionPromise(of: recording.id)))
+    try catalog.fulfill(try #require(catalog.descriptionPromise(of: recording.id)))
     #expect(try catalog.announcedObjects(of: recording.id) == [] && catalog.descriptionPromise(of: recording.id) == nil)
   }
 }

@@ -393,15 +393,17 @@ package final class BlockCache: Sendable {
     let missing = max(0, bytes + spareBytes - freeBytes())
     let (wanted, cost, free) = table.withLock { table in
       let wanted = max(missing, table.cost - limitBytes)
-      guard wanted > 0 else { return (wanted, table.cost, [(key: ObjectKey, value: Entry)]()) }
-      let free = table.entries.filter { $0.value.holds == 0 && table.busy[$0.key] == nil }
-      return (wanted, table.cost, free.map { $0 })
+      var free: [(key: ObjectKey, entry: Entry)] = []
+      if wanted > 0 {
+        for (key, entry) in table.entries where entry.holds == 0 && table.busy[key] == nil { free.append((key, entry)) }
+      }
+      return (wanted, table.cost, free)
     }
     guard wanted > 0 else { return }
     // Some more than is wanted, so that a full cache isn't sorted for each object that comes.
     let most = wanted + cost / 32
     var (found, victims) = (0 as Int64, [ObjectKey]())
-    for (key, entry) in free.sorted(by: { $0.value.lastUse < $1.value.lastUse }) {
+    for (key, entry) in free.sorted(by: { $0.entry.lastUse < $1.entry.lastUse }) {
       guard found < wanted || found + entry.cost <= most else { break }
       found += entry.cost
       victims.append(key)

@@ -13,6 +13,13 @@ package enum Garbage: Sendable, Hashable {
     }
   }
 
+  fileprivate var order: String {
+    switch self {
+    case .files(let token, _): "attempt \(token.job) \(token.name)"
+    case .object(let key): "object \(key)"
+    }
+  }
+
   /// Whether a file with that name in the folder is meant.
   package func includes(_ name: String) -> Bool {
     switch self {
@@ -106,7 +113,8 @@ extension Catalog {
     guard !removed.isEmpty else { return }
     try write(.statementLocks) { db in
       let now = try now(db).milliseconds
-      for garbage in removed {
+      // In the same order everywhere, so that nodes that forget the same rows don't wait for each other.
+      for garbage in removed.sorted(by: { $0.order < $1.order }) {
         switch garbage {
         case .files(let token, _):
           try db.run(

@@ -22,7 +22,8 @@ extension Catalog {
     }
     return try read { db in
       var (named, lost): (Set<String>, [String: RecordingID]) = ([], [:])
-      for (folder, keys) in folders {
+      // Our own keys consist of visible ASCII characters; a database may not take others.
+      for (folder, keys) in folders where folder.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
         let known = try Self.named(in: folder, db)
         named.formUnion(known)
         guard let id = Self.recording(of: folder), keys.contains(where: { !known.contains($0) }) else { continue }

@@ -93,8 +93,8 @@ extension Catalog {
   private static let describingSeconds = 60.0
 
   /// A description that a transaction has promised.
-  struct DescriptionPromise {
-    fileprivate let key: String
+  package struct DescriptionPromise {
+    fileprivate let id: RecordingID
     fileprivate let due: Int64
   }
 
@@ -113,22 +113,32 @@ extension Catalog {
   }
 
   /// Returns what has been promised about a recording's description so far; nil if nothing, or if that can't be read.
-  func descriptionPromise(of id: RecordingID) -> DescriptionPromise? {
+  package func descriptionPromise(of id: RecordingID) -> DescriptionPromise? {
     guard namesDeletedObjects.load(ordering: .relaxed) else { return nil }
     let key = ObjectKey.description(of: id).description
     let due = try? engine.readLatest {
       try CatalogTransaction($0).first("SELECT due FROM garbage WHERE object = ?", [key], as: Int64.self)
     }
-    return (due ?? nil).map { DescriptionPromise(key: key, due: $0) }
+    return (due ?? nil).map { DescriptionPromise(id: id, due: $0) }
   }
 
-  /// Takes in that the description was read from the catalog after the promise, and written. If that can't be recorded,
-  /// it is written again.
-  func fulfill(_ promise: DescriptionPromise) {
+  /// Whether a recording's description is still to be written by a node.
+  func isDescriptionPromised(of id: RecordingID) throws(StorageError) -> Bool {
+    let key = ObjectKey.description(of: id).description
+    return try read { db in
+      try db.first("SELECT EXISTS (SELECT 1 FROM garbage WHERE object = ?)", [key], as: Bool.self) == true
+    }
+  }
+
+  /// Takes in that the description was read from the catalog after the promise, and written. If the recording was
+  /// deleted meanwhile, the row is about that, and stays.
+  package func fulfill(_ promise: DescriptionPromise) throws(StorageError) {
     // Bypasses `write`, because it changes nothing that readers see.
-    _ = try? engine.write(.statementLocks) {
+    _ = try engine.write(.statementLocks) {
       try CatalogTransaction($0).run(
-        "DELETE FROM garbage WHERE object = ? AND due <= ?", [promise.key, promise.due])
+        """
+        DELETE FROM garbage WHERE object = ? AND due <= ? AND EXISTS (SELECT 1 FROM recordings WHERE id = ?)
+        """, [ObjectKey.description(of: promise.id).description, promise.due, promise.id.text])
     }
   }
 

@@ -79,7 +79,8 @@ package final class Catalog: Sendable {
     let isWritten = keeper.describe(id) {
       try self.engine.readLatest { try Self.recording(id, CatalogTransaction($0)) }
     }
-    if isWritten, let promise { fulfill(promise) }
+    // If that can't be recorded, the collection writes it again.
+    if isWritten, let promise { try? fulfill(promise) }
     return isWritten
   }
 

@@ -222,9 +222,14 @@ package struct DataCheck: Sendable {
       if !outdated.isEmpty, media.isLive { usleep(100_000) }
     }
     for recording in outdated {
-      report.add(
-        "description_outdated", "\(ObjectKey.description(of: recording.id))",
-        "The recording's description is missing, damaged or not what the catalog says.")
+      let path = "\(ObjectKey.description(of: recording.id))"
+      if try catalog.isDescriptionPromised(of: recording.id) {
+        report.note("description_outdated", path, "A node will write the recording's description within an hour or so.")
+      } else {
+        report.add(
+          "description_outdated", path,
+          "The recording's description is missing, damaged or not what the catalog says.")
+      }
     }
   }
 
