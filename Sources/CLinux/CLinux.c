@@ -1,9 +1,11 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 extern char **environ;
@@ -17,6 +19,14 @@ void stillwave_start_afresh(posix_spawnattr_t *attributes, short flags) {
   posix_spawnattr_setsigdefault(attributes, &all);
   posix_spawnattr_setsigmask(attributes, &none);
   posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | flags);
+}
+
+bool stillwave_keep_reading(void) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+  if (syscall(SYS_capget, &header, data) != 0) return false;
+  data[CAP_TO_INDEX(CAP_DAC_READ_SEARCH)].effective |= CAP_TO_MASK(CAP_DAC_READ_SEARCH);
+  return syscall(SYS_capset, &header, data) == 0;
 }
 
 int stillwave_lower_priority(pid_t process, int niceness) {

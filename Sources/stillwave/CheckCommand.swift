@@ -57,11 +57,10 @@ struct CheckCommand: ParsableCommand {
     }
     let path = try folder.path()
     guard unsafe access(path, F_OK) == 0 else { throw ValidationError("There is no folder \(path).") }
-    try DataFolderOptions.run { display in
+    try DataFolderOptions.run(asOwnerOf: repair ? path : nil) { display in
       try MediaStore(lookingAt: path).checkIsDataFolder()
       var (store, repaired) = (MediaStore(lookingAt: path), [String]())
       if repair {
-        try DataFolderOptions.becomeOwner(of: path)
         store = try MediaStore(directory: path)
         try store.claim()
         repaired = try DataRepair(store, pyramidFault: Self.fault).run()
@@ -98,6 +97,15 @@ struct CheckCommand: ParsableCommand {
     }
   }
 
+  /// Returns a text in one line. Names may have been made by others.
+  private static func shown(_ text: String) -> String {
+    text.unicodeScalars.map { scalar in
+      let hidden: [Unicode.GeneralCategory] = [.control, .lineSeparator, .paragraphSeparator, .format]
+      let isShown = !hidden.contains(scalar.properties.generalCategory)
+      return isShown ? String(scalar) : "\\u{\(String(scalar.value, radix: 16))}"
+    }.joined()
+  }
+
   private func text(_ report: DataCheck.Report, _ repaired: [String]) throws -> [UInt8] {
     if json {
       let encoder = JSONEncoder()
@@ -108,8 +116,8 @@ struct CheckCommand: ParsableCommand {
       return Array(try encoder.encode(answer)) + [UInt8(ascii: "\n")]
     }
     let findings =
-      report.notes.map { "note: \($0.path): \($0.detail)\n" }
-      + report.problems.map { "problem: \($0.path): \($0.detail)\n" }
+      report.notes.map { "note: \(Self.shown($0.path)): \(Self.shown($0.detail))\n" }
+      + report.problems.map { "problem: \(Self.shown($0.path)): \(Self.shown($0.detail))\n" }
     let summary = "\(report.recordings) recordings, \(report.files) files, \(report.bytes) bytes; "
     let outcome = report.isSound ? "no problems\n" : "\(report.problems.count) problems\n"
     return Array((repaired.map { "repaired: \($0)\n" } + findings + [summary, outcome]).joined().utf8)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import AudioService
+import CLinux
 import Dispatch
 import Glibc
 import Processing
@@ -21,7 +22,7 @@ struct DataFolderOptions: ParsableArguments {
 
   /// Turns root, for good, into the user who owns the folder `path`, or the folder that it would be made in: the
   /// service couldn't read files that belong to root. Does nothing for other users.
-  static func becomeOwner(of path: String) throws {
+  private static func becomeOwner(of path: String) throws {
     guard geteuid() == 0 else { return }
     var (path, info) = (path, stat())
     while unsafe stat(path, &info) != 0 {
@@ -34,6 +35,8 @@ struct DataFolderOptions: ParsableArguments {
     guard setgroups(0, nil) == 0, setegid(info.st_gid) == 0, seteuid(info.st_uid) == 0 else {
       throw POSIXError(path)
     }
+    // systemd keeps the folder of a dynamic user where only root can find it, and a key may be root's.
+    _ = stillwave_keep_reading()
   }
 
   /// A system call that failed on `path`.
@@ -44,11 +47,13 @@ struct DataFolderOptions: ParsableArguments {
   }
 
   /// Runs `work`, which returns whether everything is in order, with a progress display on a terminal. Exits with
-  /// status 1 if it isn't, and with a message if `work` throws.
-  static func run(_ work: (inout ShareDisplay) throws -> Bool) throws {
-    Cancellation.watch()
+  /// status 1 if it isn't, and with a message if `work` throws. Root becomes the owner of the folder `path` before.
+  static func run(asOwnerOf path: String? = nil, _ work: (inout ShareDisplay) throws -> Bool) throws {
     var display = ShareDisplay()
     do {
+      // While there is only one thread: others would keep other rights.
+      if let path { try becomeOwner(of: path) }
+      Cancellation.watch()
       let isWell = try work(&display)
       display.end()
       guard isWell else { throw ExitCode.failure }

@@ -55,8 +55,7 @@ struct MoveCommand: ParsableCommand {
     } catch {
       throw ValidationError(error.description)
     }
-    try DataFolderOptions.run { display in
-      try DataFolderOptions.becomeOwner(of: places.folder)
+    try DataFolderOptions.run(asOwnerOf: places.folder) { display in
       let report = try places.run(waveformFault: CheckCommand.fault) { display.show(share: $0) }
       StandardStreams.write(try text(report))
       return report.problems.isEmpty

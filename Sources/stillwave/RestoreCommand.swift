@@ -11,7 +11,7 @@ struct RestoreCommand: ParsableCommand {
       Every file is copied and checked against the backup's SHA256SUMS. If one is missing or has changed, nothing is \
       restored and the exit status is not 0; with --keep-damaged, everything else is restored anyway. The data folder \
       must not exist yet or be empty. If root runs the command, it writes the files as the user who owns that folder, \
-      or its parent; that user must be able to read the backup. What several machines share (--catalog, --media) is \
+      or its parent. What several machines share (--catalog, --media) is \
       restored with the tools of its database and of its disk or store: see “Backups” in docs/cluster.md.
       """)
 
@@ -26,8 +26,7 @@ struct RestoreCommand: ParsableCommand {
   func run() throws {
     let path = try folder.path()
     umask(0o077)
-    try DataFolderOptions.run { display in
-      try DataFolderOptions.becomeOwner(of: path)
+    try DataFolderOptions.run(asOwnerOf: path) { display in
       let report = try Restoration(of: backup, to: path, keepsDamaged: keepDamaged).run { share in
         display.show(share: share)
       }

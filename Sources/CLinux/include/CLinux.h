@@ -33,6 +33,10 @@ char **stillwave_environment(void);
 // `flags`: additional ones.
 void stillwave_start_afresh(posix_spawnattr_t *attributes, short flags);
 
+// Lets a process that root has started and that has become another user still find and read every file, but not write
+// it: this thread and those that it starts from now on. Returns false if it can't. (capabilities(7))
+bool stillwave_keep_reading(void);
+
 // Lowers the priority of a process. (`setpriority` takes an enum under _GNU_SOURCE and an int elsewhere.)
 int stillwave_lower_priority(pid_t process, int niceness);
 
