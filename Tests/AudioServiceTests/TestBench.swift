@@ -223,12 +223,12 @@ final class TestBench: Sendable {
 
   /// Returns when `condition` holds; fails the test if it never does. With a sanitizer and another load on the machine,
   /// a task may not get a thread for a minute.
-  func eventually(_ condition: () throws -> Bool) async throws {
+  func eventually(_ condition: () async throws -> Bool) async throws {
     let deadline = ContinuousClock.now + .seconds(300)
     let pace = LiveJobs()
     let tick = JobID()
     pace.insert(tick, LiveJob(tenant: .none, recording: RecordingID()))
-    while try !condition() {
+    while try await !condition() {
       try #require(ContinuousClock.now < deadline, "what was waited for never came")
       await pace.waitForChange(of: tick, seconds: 0.005)
     }

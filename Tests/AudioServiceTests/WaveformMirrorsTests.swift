@@ -112,14 +112,12 @@ import Waveform
   private func expectShown(_ frames: Int64, in table: WaveformTable) async throws {
     var shown: OpenWaveform?
     // Each look may be the one that begins a fetch.
-    let look = Mutex<OpenWaveform?>(nil)
-    repeat {
+    try await bench.eventually {
       let waveform = try await table.open(recording.id)
       #expect(waveform.extent.availableFrames <= frames)
       if waveform.extent.availableFrames == frames { shown = waveform }
-      look.withLock { $0 = waveform }
-      await Task.yield()
-    } while shown == nil
+      return shown != nil
+    }
     let other = try #require(shown)
     let own = try await bench.context.waveforms.open(recording.id)
     #expect(!other.extent.isComplete && own.extent.availableFrames >= frames)

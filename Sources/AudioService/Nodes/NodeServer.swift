@@ -50,9 +50,13 @@ struct GrowingFiles: HTTPResponder {
       request.target.path == Self.path(of: token)
     else { return .now(HTTPResponse(.notFound)) }
     return .later {
-      guard let file = try? await context.work.run({ try file(of: token, live) }) else {
-        return HTTPResponse(.notFound)
+      let file: FileContent?
+      do { file = try await context.work.run { try self.file(of: token, live) } } catch {
+        context.log.failure(
+          "a growing waveform can't be sent to another node", ["job": token.job.text, "error": logText(error)])
+        return HTTPResponse(.serviceUnavailable)
       }
+      guard let file else { return HTTPResponse(.notFound) }
       return HTTPResponse(
         Representation(
           body: .file(file), contentType: "application/octet-stream", etag: nil, cacheControl: "no-store",

@@ -151,13 +151,15 @@ final class WaveformMirrors: Sendable {
       }
       withExtendedLifetime(dropped) {}
     } catch Fault.missing {
-      failures.add(1)
-      // A job that ends moves its file before others hear of its end.
+      // Once is no failure: a job that ends moves its file before others hear of its end.
       let absences = change(token) { entry -> Int in
         entry.absences += 1
         return entry.absences
       }
-      if absences ?? 0 > 1 { complain(token, address, "it has no such file") }
+      if absences ?? 0 > 1 {
+        failures.add(1)
+        complain(token, address, "it has no such file")
+      }
       ended(token, successfully: false)
     } catch {
       failures.add(1)
@@ -203,7 +205,7 @@ final class WaveformMirrors: Sendable {
     }
     guard isDue else { return }
     around.log.failure(
-      "a waveform that another node builds can't be fetched from it",
+      "a waveform that another node builds can't be fetched",
       ["job": token.job.text, "address": address, "reason": reason])
   }
 
