@@ -146,7 +146,8 @@ def goes_to_one_node(front, recordings):
     assert all(len(nodes) == 1 for nodes in chosen), chosen
     assert len(set.union(*chosen)) == 3, "the recordings are divided among the nodes"
     assert len({node for node, _, _, path in served if path == "/v1/recordings"}) == 3
-    assert front.ask("GET", "/readyz")[0] == front.ask("GET", "/metrics")[0] == 404
+    for path in ("/readyz", "/metrics", "/%6Detrics", "/audio/metrics", "/metrics?x"):
+        assert front.ask("GET", path)[0] == 404, path
 
 
 def streams_an_upload(front):
