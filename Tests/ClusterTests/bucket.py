@@ -82,7 +82,7 @@ mon_data = {self.folder}/mon
 mgr_data = {self.folder}/mgr
 osd_data = {self.folder}/osd$id
 osd_objectstore = bluestore
-bluestore_block_size = 8589934592
+bluestore_block_size = 21474836480
 bluestore_block_create = true
 bluestore_block_preallocate_file = false
 osd_memory_target = 939524096
@@ -209,7 +209,9 @@ class Bucket:
             [sys.executable, os.path.join(here, "line.py"), host, str(port), *self.store.address.split(":")],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.line.stdout.readline()
-        self.credentials = os.path.join(folder, "key")
+        self.credentials, self.secret = os.path.join(folder, "key"), os.path.join(folder, "secret")
+        with open(self.secret, "w") as file:
+            file.write("a secret that all nodes have, and that is long enough")
         self.set_key(SECRET)
 
     def settings(self):

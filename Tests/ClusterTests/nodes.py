@@ -13,6 +13,7 @@ import time
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "../ViewerTests"))
 from database import children
+from network import DATABASE
 from webdriver import free_port
 
 SECRET = "a secret for webhooks"
@@ -22,10 +23,14 @@ class Node:
     """A node, and what a machine does to it."""
 
     def __init__(self, number, cluster, *settings, wrapper=()):
-        self.number, self.cluster, self.settings, self.wrapper = number, cluster, settings, list(wrapper)
+        self.number, self.cluster, self.settings, self.wrapper = number, cluster, list(settings), list(wrapper)
         self.name = f"n{number}"
         self.address, self.inside = cluster.network.add(number)
         self.port = 8080 if self.inside else free_port()
+        if cluster.bucket:
+            # Where the other nodes fetch the waveforms that it builds. Those who are cut off can't.
+            address = f"{DATABASE}.{10 + number}:8090" if self.inside else f"127.0.0.1:{free_port()}"
+            self.settings += ["--cluster-secret-file", cluster.bucket.secret, "--cluster-listen", address]
         self.log = os.path.join(cluster.folder, self.name + ".log")
         self.process, self.random = None, random.Random(f"{cluster.seed} {number}")
         self.error = os.path.join(cluster.folder, self.name + ".clock")

@@ -58,10 +58,10 @@ class Share:
                 time.sleep(0.1)
 
 
-def throughput(program, count, seconds, share):
+def throughput(program, count, seconds, share, store):
     """Prints how fast `count` recordings of some seconds get their waveforms."""
     folder = tempfile.mkdtemp(prefix="stillwave-cluster-")
-    cluster, shares = Cluster([program], folder, lease=10, standby=False), []
+    cluster, shares = Cluster([program], folder, lease=10, standby=False, store=store), []
     share = share or round((os.cpu_count() - 0.5) / 3, 2)
     try:
         sound = os.path.join(folder, "sound.flac")

@@ -210,7 +210,7 @@ struct BucketGrowthTests {
     #expect(try figure("stillwave_waveform_mirror_bytes_total", of: api) == 0)
     #expect(try look(id, at: api).frames == total)
     let log = try String(contentsOfFile: api.command.folder.file("errors"), encoding: .utf8)
-    let lines = log.split(separator: "\n").filter { $0.contains("can't be fetched from it") }
+    let lines = log.split(separator: "\n").filter { $0.contains("can't be fetched") }
     #expect(lines.count == 1 && lines[0].contains("403"), "\(log)")
     withExtendedLifetime(builder) {}
   }
