@@ -298,6 +298,10 @@ struct MoveTests {
       (toCluster, "--catalog needs --media"),
       (toCluster + ["--media", "file://" + data], "is the data folder of one machine"),
       (toCluster + ["--media", "file://" + data + "/media"], "can't be inside each other"),
+      (
+        ["--from", data + "/", "--to", cluster.url, "--media", "file://" + data + "/../data/media"],
+        "can't be inside each other"
+      ),
       (["--from", cluster.folder.file("none"), "--to", cluster.url] + bucket + key, "There is no data folder"),
       (["--from", cluster.folder.path, "--to", cluster.url] + bucket + key, "catalog.sqlite"),
       (toCluster + bucket + ["--s3-credentials", wrong], "the key is refused (SignatureDoesNotMatch)"),

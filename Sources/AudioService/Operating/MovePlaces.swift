@@ -65,7 +65,7 @@ package struct MovePlaces {
     }.cluster
     if let media = cluster.mediaDirectory {
       let (one, other) = (Self.real(folder), Self.real(media))
-      if one.hasPrefix(other) || other.hasPrefix(one) {
+      if one != other, one.hasPrefix(other) || other.hasPrefix(one) {
         throw SettingError("The data folder and the folder of --media can't be inside each other.")
       }
     }
