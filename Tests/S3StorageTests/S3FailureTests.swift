@@ -8,6 +8,11 @@ import Testing
 @Suite struct S3FailureTests {
   private let content = TestStore.bytes(300_000)
 
+  /// A file of credentials.
+  private func text(_ secret: String) -> [UInt8] {
+    Array("[default]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = \(secret)\n".utf8)
+  }
+
   @Test("bad credentials, a wrong region, a wrong clock and a missing bucket are told apart")
   func settings() async throws {
     let test = try TestStore()
@@ -78,9 +83,6 @@ import Testing
   @Test("credentials that were replaced in their file are used at once, also by a request that was refused")
   func rotation() async throws {
     let folder = try TemporaryFolder()
-    func text(_ secret: String) -> [UInt8] {
-      Array("[default]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = \(secret)\n".utf8)
-    }
     let path = try folder.file("credentials", text("old"))
     let test = try TestStore(credentials: CredentialSource(file: path))
     test.store.setKeys([ObjectStore.Key("AKIDEXAMPLE", "old")])
@@ -97,9 +99,6 @@ import Testing
   @Test("a new key that reaches another bucket changes nothing there")
   func otherBucket() async throws {
     let folder = try TemporaryFolder()
-    func text(_ secret: String) -> [UInt8] {
-      Array("[default]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = \(secret)\n".utf8)
-    }
     let path = try folder.file("credentials", text("old"))
     let test = try TestStore(credentials: CredentialSource(file: path)) { $0.attempts = 2 }
     test.store.setKeys([ObjectStore.Key("AKIDEXAMPLE", "old")])

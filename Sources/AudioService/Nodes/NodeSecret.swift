@@ -29,7 +29,7 @@ struct NodeSecret: Sendable, CustomStringConvertible, CustomReflectable {
     self.key = key
   }
 
-  /// A placeholder, so that the secret doesn't appear in logs.
+  /// The same text for every secret, so that none appears in logs.
   var description: String { "(secret)" }
   /// Empty, for the same reason.
   var customMirror: Mirror { Mirror(self, children: []) }

@@ -27,7 +27,7 @@ struct NodeServer: Sendable {
     server = HTTPServer(http, responder: GrowingFiles(secret: secret, context: context))
   }
 
-  /// Starts to listen. Returns the address that other nodes are told, `HOST:PORT`. Throws `HTTPServerError`.
+  /// Starts to listen. Returns the address by which other nodes find it, `HOST:PORT`. Throws `HTTPServerError`.
   func start() throws(HTTPServerError) -> String? { settings.announced(port: try server.start().port) }
 
   /// Stops, and ends what hasn't been sent after a second.

@@ -36,7 +36,7 @@ struct NodeSettings: Sendable {
     }
   }
 
-  /// Returns the address that other nodes are told, if this one listens on `port`.
+  /// Returns the address by which other nodes find this one, if it listens on `port`.
   func announced(port: UInt16) -> String? {
     guard let listen else { return nil }
     return (address ?? ListeningAddress(host: listen.host, port: port)).text

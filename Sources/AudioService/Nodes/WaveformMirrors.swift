@@ -221,7 +221,7 @@ final class WaveformMirrors: Sendable {
 }
 
 extension WaveformMirrors {
-  /// Returns nil if this node shows nobody what other nodes build.
+  /// Returns nil if this node doesn't show the waveforms of other nodes.
   convenience init?(
     _ configuration: Configuration, catalog: Catalog, media: MediaPlaces, live: LiveJobs, log: ServiceLog
   ) {
