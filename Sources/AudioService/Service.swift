@@ -261,16 +261,18 @@ package final class Service: Sendable {
     await context.runner.drain(within: seconds)
   }
 
-  /// Ends the jobs' children at once, stops accepting connections, and lets running requests finish within the grace
-  /// period.
+  /// Ends the jobs' children at once, stops accepting connections, and lets running requests, and what the jobs' ends
+  /// need of a store, finish within the grace period.
   package func stop() async {
+    let grace = context.configuration.gracePeriodSeconds
+    DispatchQueue.global().asyncAfter(deadline: .now() + grace) { [storage] in storage.media.endCalls() }
     context.runner.live.endWaits()
     context.changes.endWaits()
     retention.stop()
     watcher.stop()
     // Doesn't wait for the requests, which may take a while: a job that one of them adds now waits for the next start.
     async let jobs: Void = context.runner.stop()
-    await server.stop(within: context.configuration.gracePeriodSeconds)
+    await server.stop(within: grace)
     await operators?.stop(within: 1)
     await nodes?.stop()
     await jobs

@@ -23,10 +23,18 @@ import Synchronization
 /// The connections that no call uses at the moment.
 final class S3Connections: Sendable {
   private let idle = Mutex<[CurlHandle]>([])
+  private let areEnding = Atomic<Bool>(false)
   private static let idleLimit = 16
+
+  /// Whether no more calls are wanted, and those under way break off.
+  var isEnding: Bool { areEnding.load(ordering: .relaxed) }
+
+  /// From now on, no calls are wanted.
+  func end() { areEnding.store(true, ordering: .relaxed) }
 
   /// Returns a handle for one call, if possible one with an open connection.
   func take() throws(S3Error) -> CurlHandle {
+    guard !isEnding else { throw .unreachable(reason: "this node is stopping") }
     if let handle = idle.withLock({ $0.popLast() }) { return handle }
     guard let handle = CurlHandle() else { throw .libraryMissing }
     return handle

@@ -33,6 +33,7 @@ package final class RangeClient: Sendable {
     defer { connections.give(handle) }
     let outcome = S3Call.send(
       request, to: url, fields: fields + [(name: "Range", value: Self.field(range))], .memory, over: handle,
+      of: connections,
       seconds: seconds, settings: settings)
     switch outcome {
     case .failed(let error, _): throw error

@@ -217,6 +217,9 @@ package final class S3Blobs: Blobs {
     if client.isFailing || client.isFull { try probe.checkNow() }
   }
 
+  /// See `S3Media.endCalls`.
+  func endCalls() { client.endCalls() }
+
   /// Whether the bucket was full when something was put last.
   package var isFull: Bool { client.isFull }
 

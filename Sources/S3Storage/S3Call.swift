@@ -61,6 +61,7 @@ enum S3Outcome {
   private let content: S3Content?
   private let answerLimit: Int
   private let destination: S3Destination
+  private let connections: S3Connections
   private var sentBytes: Int64 = 0
   private var status = 0
   private var fields: [String: String] = [:]
@@ -70,16 +71,18 @@ enum S3Outcome {
 
   private static let headLimit = 64 << 10
 
-  private init(_ request: S3Request, _ destination: S3Destination) {
-    (content, answerLimit, self.destination) = (request.content, request.answerLimit, destination)
+  private init(_ request: S3Request, _ destination: S3Destination, _ connections: S3Connections) {
+    (content, answerLimit) = (request.content, request.answerLimit)
+    (self.destination, self.connections) = (destination, connections)
   }
 
-  /// Sends a request and blocks until the answer, for at most `seconds`. `fields` are the signed ones.
+  /// Sends a request and blocks until the answer, for at most `seconds`, or until `connections` end. `fields` are
+  /// the signed ones.
   static func send(
     _ request: S3Request, to url: String, fields: [(name: String, value: String)], _ destination: S3Destination,
-    over handle: CurlHandle, seconds: Double, settings: S3Settings
+    over handle: CurlHandle, of connections: S3Connections, seconds: Double, settings: S3Settings
   ) -> S3Outcome {
-    let call = S3Call(request, destination)
+    let call = S3Call(request, destination, connections)
     let handle = unsafe handle.pointer
     unsafe curl_easy_reset(handle)
     var list: UnsafeMutablePointer<curl_slist>?
@@ -153,6 +156,12 @@ enum S3Outcome {
     unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_HEADERDATA, context)
     unsafe _ = stillwave_curl_set_header(handle) { bytes, size, count, context in
       unsafe S3Call.of(context).receive(line: UnsafeRawBufferPointer(start: bytes, count: size * count))
+    }
+    // libcurl asks about once a second while nothing happens.
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_NOPROGRESS, 0)
+    unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_XFERINFODATA, context)
+    unsafe _ = stillwave_curl_set_progress(handle) { context, _, _, _, _ in
+      unsafe S3Call.of(context).connections.isEnding ? 1 : 0
     }
     unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_READDATA, context)
     unsafe _ = stillwave_curl_set_read(handle) { buffer, size, count, context in

@@ -121,6 +121,10 @@ package final class S3Client: Sendable {
     binding.withLock { $0.identity == nil || $0.confirmed == key }
   }
 
+  /// From now on, every call fails, and those under way do so within about a second, whatever the store does: the
+  /// process is about to end.
+  package func endCalls() { connections.end() }
+
   // MARK: Sending
 
   /// Sends a request and returns the answer if it is a success; throws its error otherwise. `bytes` is the length of
@@ -192,7 +196,8 @@ package final class S3Client: Sendable {
         clockLead.store(time.milliseconds - clock().milliseconds, ordering: .relaxed)
         continue
       }
-      guard !isTrial, failures < settings.attempts, rule.permits(error, wasSent: wasSent) else { throw error }
+      let isLast = isTrial || failures >= settings.attempts || connections.isEnding
+      guard !isLast, rule.permits(error, wasSent: wasSent) else { throw error }
       let pause = settings.pause(after: failures, using: &generator)
       guard settings.hasTime(after: elapsed() + pause) else { throw error }
       Self.pause(seconds: pause)
@@ -226,7 +231,7 @@ package final class S3Client: Sendable {
     defer { connections.give(handle) }
     let (start, before) = (ContinuousClock.now, destination.downloadedBytes)
     let outcome = S3Call.send(
-      request, to: url, fields: fields, destination, over: handle,
+      request, to: url, fields: fields, destination, over: handle, of: connections,
       seconds: settings.deadlineSeconds(bytes: bytes + (request.content?.length ?? 0), after: elapsed),
       settings: settings)
     let received = max(0, destination.downloadedBytes - before)

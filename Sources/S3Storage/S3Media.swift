@@ -74,6 +74,10 @@ package struct S3Media: Sendable {
   /// Drops what the cache has of deleted recordings, soon. Doesn't block.
   package func forget(_ deleted: [RecordingID]) { cache.removeSoon(Set(deleted)) }
 
+  /// Makes all that waits for the store fail, within about a second, and what would wait for it fail at once: the
+  /// process is about to end.
+  package func endCalls() { blobs.endCalls() }
+
   /// Throws if the bucket hasn't been readable for some seconds, refuses requests, or was replaced (`.otherMedia`).
   /// Blocks for less than a second.
   package func check() throws(StorageError) { try blobs.checkUsable() }

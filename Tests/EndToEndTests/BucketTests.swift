@@ -141,6 +141,30 @@ struct BucketTests {
     #expect(try eventually(withinSeconds: 20) { try one.client.get("/readyz").status == 200 })
   }
 
+  @Test func aNodeThatIsStoppedEndsAlthoughItsStoreIsSilentAndItsJobIsDoneElsewhere() throws {
+    let node = try cluster.node("three", "--grace-period", "1")
+    try one.stop()
+    try two.stop()
+    let recording = try node.client.uploadReady(try LongClip.flac(cluster.folder, seconds: 20), name: "long.flac")
+    let id = try #require(recording["id"].string)
+    let rows = "SELECT object FROM garbage WHERE object NOT LIKE '%.json'"
+    let before = Set(try cluster.rows(rows))
+    cluster.store.command.signal(SIGSTOP)
+    let job = try #require(try node.client.denoise(id)["id"].string)
+    // The cleaned sound is being put.
+    #expect(try eventually { try !before.isSuperset(of: cluster.rows(rows)) })
+    node.command.signal(SIGTERM)
+    // One request to the store may take longer, and a result needs several.
+    #expect(try node.command.finish(withinSeconds: 15).status == 0)
+    cluster.store.command.signal(SIGCONT)
+    #expect(
+      try cluster.rows("SELECT state || ' ' || attempts - interruptions FROM jobs WHERE id = '\(job)'") == ["queued 0"])
+    let next = try cluster.node("four")
+    try next.client.succeed(job)
+    try next.stop()
+    try expectNothingUnknown()
+  }
+
   @Test func theWaveformThatANodeBuildsGrowsThereAndOthersSayHowFarItIs() throws {
     try one.stop()
     let api = try cluster.node("api", "--role", "api")

@@ -196,6 +196,20 @@ import Testing
     #expect(test.store.received.count == 1)
   }
 
+  @Test("a call to a store that doesn't answer ends soon once the process is about to end, and later ones fail at once")
+  func endOfCalls() async throws {
+    let test = try TestStore()
+    test.store.fail(.hangs)
+    let waiting = Task { try await test.blocking { try $0.put([1], as: "x") } }
+    while test.store.received.isEmpty { await Task.yield() }
+    test.client.endCalls()
+    await #expect(throws: S3Error.self) { try await waiting.value }
+    await #expect(throws: S3Error.unreachable(reason: "this node is stopping")) {
+      try await test.blocking { try $0.put([1], as: "y") }
+    }
+    #expect(test.store.received.count == 1)
+  }
+
   @Test("a fetch whose connection breaks goes on where it broke")
   func continuation() async throws {
     let test = try TestStore()

@@ -40,6 +40,9 @@ struct MediaPlaces: Sendable {
     bucket.forget(deleted)
   }
 
+  /// Makes what waits for a store fail soon, because the process is about to end. Doesn't block.
+  func endCalls() { bucket?.endCalls() }
+
   /// Throws if uploads and jobs can't write files. Blocks.
   func checkDisk() throws(StorageError) {
     try disk.checkClaim()
