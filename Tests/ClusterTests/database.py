@@ -197,6 +197,15 @@ class Pair:
     def sql(self, text):
         return self.primary.sql(text, "stillwave")
 
+    def written(self):
+        """The bytes of the log that were written so far."""
+        return float(self.sql("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"))
+
+    def transactions(self):
+        """The transactions that were committed so far."""
+        self.sql("SELECT pg_stat_force_next_flush()")
+        return int(self.sql("SELECT xact_commit FROM pg_stat_database WHERE datname = 'stillwave'"))
+
     def rows(self, text):
         return [line.split("|") for line in self.sql(text).splitlines()]
 

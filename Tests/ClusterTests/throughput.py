@@ -6,6 +6,7 @@ answers clients, and for all of them at once. Then the ratio to one node shows w
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -75,9 +76,9 @@ def throughput(program, count, seconds, share, store):
         print(f"{'nodes':>5}{'seconds':>9}{'hours of sound per minute':>27}{'ratio':>7}")
         first, number = None, 0
         for nodes in (1, 2, 3):
+            working, before = [], costs(cluster, [front])
             for _ in range(count):
                 upload(front, sound)
-            working = []
             for _ in range(nodes):
                 number += 1
                 shares.append(Share(f"{os.path.basename(folder)}-{number}", share))
@@ -88,12 +89,16 @@ def throughput(program, count, seconds, share, store):
             took, by_node = cluster.database.rows(
                 "SELECT (max(finished_at) - min(started_at)) / 1000.0, count(DISTINCT node) FROM "
                 f"(SELECT * FROM jobs ORDER BY id DESC LIMIT {count}) AS last")[0]
+            after = costs(cluster, [front, *working])
             for node in working:
                 node.drain()
             took = float(took)
             first = first or took
             print(f"{nodes:>5}{took:>9.1f}{count * seconds / 60 / took:>27.2f}{first / took:>7.2f}"
                   + ("" if int(by_node) == nodes else f"   only {by_node} had jobs"), flush=True)
+        print("a recording, from its upload to its waveform: " + ", ".join(
+            f"{(amount - before.get(what, 0)) / count:.1f} {what}" for what, amount in after.items()
+            if amount != before.get(what, 0)))
     finally:
         for node in [front, *working] if "working" in locals() else []:
             node.kill()
@@ -110,6 +115,20 @@ def upload(node, path):
         answer = connection.getresponse()
         body = answer.read()
         assert answer.status == 201, body
+
+
+def costs(cluster, nodes):
+    """What the nodes have cost so far: bytes of the catalog's log, and requests to the store."""
+    found = {"KB of the database's log": cluster.database.written() / 1024}
+    for node in nodes:
+        connection = node.connect(10)
+        with contextlib.closing(connection):
+            connection.request("GET", "/metrics")
+            text = connection.getresponse().read().decode()
+        for operation, number in re.findall(r'^stillwave_store_requests_total\{operation="(\w+)".*\} (\d+)$', text, re.M):
+            what = f"{operation} requests"
+            found[what] = found.get(what, 0) + int(number)
+    return found
 
 
 def wait(cluster, nodes):
@@ -132,14 +151,11 @@ def claims(program, jobs):
     folder = tempfile.mkdtemp(prefix="stillwave-cluster-")
     pair = Pair(folder, "127.0.0.1", (free_port(), free_port()), standby=False, fsync=True)
     try:
-        def log():
-            return float(pair.sql("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"))
-
         def measured(what, *words):
-            before = log()
+            before = pair.written()
             done = subprocess.run([program, pair.url, *map(str, words)], check=True, capture_output=True, text=True, timeout=600)
             number, seconds, refused = done.stdout.split()
-            print(f"{what:<44}{int(number) / float(seconds):>9.0f}{(log() - before) / int(number) / 1024:>9.2f}{refused:>9}",
+            print(f"{what:<44}{int(number) / float(seconds):>9.0f}{(pair.written() - before) / int(number) / 1024:>9.2f}{refused:>9}",
                   flush=True)
 
         print(f"{jobs} jobs{'':<{44 - len(f'{jobs} jobs')}}{'per s':>9}{'KB of log':>10}{'refused':>9}")

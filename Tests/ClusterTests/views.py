@@ -115,17 +115,11 @@ def idle(cluster, seconds=60):
             fields = file.read().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def transactions():
-        cluster.database.sql("SELECT pg_stat_force_next_flush()")
-        return int(cluster.database.sql("SELECT xact_commit FROM pg_stat_database WHERE datname = 'stillwave'"))
-
-    def log():
-        return float(cluster.database.sql("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"))
-
-    processors, commits, written = [used(node) for node in cluster.nodes], transactions(), log()
+    database = cluster.database
+    processors, commits, written = [used(node) for node in cluster.nodes], database.transactions(), database.written()
     time.sleep(seconds)
     processors = [used(node) - before for node, before in zip(cluster.nodes, processors)]
     count = len(cluster.nodes)
     print(f"an idle node: {1000 * statistics.mean(processors) / seconds:.1f} ms of a processor, "
-          f"{(transactions() - commits) / seconds / count:.1f} transactions and {(log() - written) / seconds / count:.0f} bytes of "
+          f"{(database.transactions() - commits) / seconds / count:.1f} transactions and {(database.written() - written) / seconds / count:.0f} bytes of "
           "the database's log a second")
