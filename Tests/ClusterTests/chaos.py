@@ -91,6 +91,10 @@ def go(cluster, seconds, clients, seed):
     # All is well again: what the clients have begun they can end.
     cluster.deadline = time.monotonic() + 60
     broken = broken or wait(threads, 90, until_all_end=True)
+    for thread in broken:
+        print(f"cluster-test: {thread.name} broke off: {thread.error!r}")
+    if broken:
+        return False
     journal, checker = cluster.journal, (BucketChecker if cluster.bucket else FolderChecker)(cluster)
     # So that no webhook has to wait for a long pause.
     cluster.receiver.is_patient = True
@@ -105,9 +109,7 @@ def go(cluster, seconds, clients, seed):
     missing = [what for what in NEEDED if not journal.counts.get(what)]
     if missing:
         print(f"cluster-test: nothing was shown, for want of: {', '.join(missing)}")
-    for thread in broken:
-        print(f"cluster-test: {thread.name} broke off: {thread.error!r}")
-    return not (journal.violations or missing or broken or left)
+    return not (journal.violations or missing or left)
 
 
 def wait(threads, seconds, until_all_end=False):

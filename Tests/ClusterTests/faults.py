@@ -74,8 +74,9 @@ class Faults(threading.Thread):
                 self.bring_back(node)
 
     def bring_back(self, node):
-        """Starts a node, again if the database is away."""
-        for _ in range(20):
+        """Starts a node, again if the database is away, or if the store is or refuses the key."""
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
             node.start()
             try:
                 return node.wait(15)
