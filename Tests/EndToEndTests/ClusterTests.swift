@@ -9,11 +9,24 @@ struct ClusterTests {
   private struct Cluster {
     let folder: TemporaryFolder
     let url: String
+    private let server: PostgresServer.TestServer
+    private let database: String
 
     init() throws {
       folder = try TemporaryFolder()
-      let server = try #require(PostgresServer.TestServer.shared)
-      url = server.url(database: try server.newDatabase())
+      server = try #require(PostgresServer.TestServer.shared)
+      database = try server.newDatabase()
+      url = server.url(database: database)
+    }
+
+    /// The server's processes to which the nodes listen. Every second, each is asked for a sign of life.
+    func feeds() throws -> [pid_t] {
+      let sessions = try server.run(
+        """
+        SELECT pid FROM pg_stat_activity
+        WHERE datname = current_database() AND (query LIKE 'LISTEN%' OR query = 'SELECT 1')
+        """, database: database)
+      return sessions.split(separator: "\n").compactMap { pid_t($0) }
     }
 
     /// Starts a node.
@@ -74,6 +87,23 @@ struct ClusterTests {
     for path in ["/v1/recordings/\(id)", "/v1/recordings/\(id)/audio", "/v1/recordings/\(id)/waveform?width=9"] {
       #expect(try allAnswer(path, 404), "\(path)")
     }
+  }
+
+  @Test func whatIsDeletedOrRenamedIsNotServedAsItWasAlthoughNoNodeHearsOfIt() throws {
+    let (id, job) = try upload(to: one)
+    try one.client.succeed(job)
+    let paths = ["/v1/recordings/\(id)", "/v1/recordings/\(id)/audio", "/v1/recordings/\(id)/waveform?width=9"]
+    for path in paths { #expect(try two.client.get(path).status == 200) }
+    let feeds = try cluster.feeds()
+    #expect(feeds.count == 2)
+    for feed in feeds { kill(feed, SIGSTOP) }
+    defer { for feed in feeds { kill(feed, SIGCONT) } }
+    let renamed = try one.client.send(
+      "PATCH", paths[0], ["Content-Type": "application/json"], .bytes(Array(#"{"name":"new"}"#.utf8)))
+    #expect(renamed.status == 200)
+    #expect(try eventually(withinSeconds: 5) { try two.client.recording(id)["name"].string == "new" })
+    #expect(try one.client.send("DELETE", paths[0]).status == 204)
+    for path in paths { #expect(try allAnswer(path, 404), "\(path)") }
   }
 
   @Test func aJobIsCancelledThroughAnyNodeAndItsFilesAreRemoved() throws {

@@ -78,6 +78,18 @@ import Testing
     #expect(try catalog.deleteUpload(other.id, unfinishedBy: 0))
   }
 
+  @Test("an upload that has bytes or another writer isn't deleted as an empty one, nor one that is a recording")
+  func notEmpty() throws {
+    let (empty, taken, begun, made) = (try upload(), try upload(), try upload(), try upload())
+    #expect(try catalog.takeOver(taken.id, at: 0).writer == 1)
+    try catalog.advance(begun.id, to: 1, expiresAt: begun.expiresAt)
+    try catalog.insert(sample(), jobs: [], finishing: made.id, expiresAt: Timestamp(milliseconds: 5000))
+    for id in [taken.id, begun.id, made.id] {
+      #expect(try !catalog.deleteUpload(id, unfinishedBy: 0, ifEmpty: true) && catalog.upload(id) != nil)
+    }
+    #expect(try catalog.deleteUpload(empty.id, unfinishedBy: 0, ifEmpty: true))
+  }
+
   @Test("an upload becomes one recording, however often it is completed")
   func once() throws {
     let upload = try upload()

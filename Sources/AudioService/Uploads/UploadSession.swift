@@ -406,26 +406,34 @@ final class UploadSession: @unchecked Sendable {
       case .elsewhere where upload.offset == 0 && upload.writer == 0: break
       default: return false
       }
-      try removeNow(.noSuchUpload(id.text))
-      return true
+      // Another process may begin to send it now.
+      return try removeNow(.noSuchUpload(id.text), ifEmpty: true)
     }
   }
 
+  /// Returns false if the upload stays, because it isn't any more what it was to be removed for.
+  @discardableResult
   private func removeNow(
-    _ reason: ServiceError, keeping refusal: UploadRefusal? = nil, ifExpiredBefore instant: Timestamp? = nil
-  ) throws {
+    _ reason: ServiceError, keeping refusal: UploadRefusal? = nil, ifExpiredBefore instant: Timestamp? = nil,
+    ifEmpty: Bool = false
+  ) throws -> Bool {
     let upload = upload
+    let isConditional = refusal != nil || ifEmpty
     let isDeleted = try dependencies.blobs.makingRoom { () throws(StorageError) in
       try catalog.deleteUpload(
         id, keeping: refusal?.answer(for: id, at: catalog.time), ifExpiredBefore: instant,
-        unfinishedBy: refusal == nil ? nil : upload?.writer)
+        unfinishedBy: isConditional ? upload?.writer : nil, ifEmpty: ifEmpty)
     }
     // Another process has received more in the meantime, or made a recording of it.
-    if !isDeleted, instant != nil || refusal != nil, try catalog.upload(id) != nil { return state = .unopened }
+    if !isDeleted, instant != nil || isConditional, try catalog.upload(id) != nil {
+      state = .unopened
+      return false
+    }
     writer?.outcome.tell(.failure(reason))
     writer = nil
     if let upload { removeFiles(of: upload) }
     become(.unusable(reason))
+    return true
   }
 
   private func removeFiles(of upload: Upload) {

@@ -115,14 +115,17 @@ extension Catalog {
   /// Afterwards, the caller must remove its part file.
   ///
   /// With `instant`, deletes it only if it expired before that; with `writer`, only if that is still its writer and it
-  /// hasn't become a recording.
+  /// hasn't become a recording and, with `ifEmpty`, has no bytes.
   @discardableResult
   package func deleteUpload(
     _ id: UploadID, keeping answer: KeptAnswer? = nil, ifExpiredBefore instant: Timestamp? = nil,
-    unfinishedBy writer: Int? = nil
+    unfinishedBy writer: Int? = nil, ifEmpty: Bool = false
   ) throws(StorageError) -> Bool {
     try write { db in
-      if let writer, try Self.upload(id, db)?.mayBeRefused(by: writer) != true { return false }
+      if let writer {
+        guard let upload = try Self.upload(id, db), upload.mayBeRefused(by: writer), upload.offset == 0 || !ifEmpty
+        else { return false }
+      }
       let latest = instant?.milliseconds ?? .max
       let objects = try objectsToRelease(of: id, db)
       let deleted = try db.eraseReturning(

@@ -68,10 +68,11 @@ extension Catalog {
     }
   }
 
-  /// Deletes a webhook that was delivered or given up on.
+  /// Deletes a webhook that was delivered or given up on. Does nothing if another process has claimed it meanwhile:
+  /// that one deletes it.
   package func removeWebhook(of job: JobID) throws(StorageError) {
     try write(.statementLocks) { db in
-      try db.run("DELETE FROM webhooks WHERE job = ?", [job.text])
+      try db.run("DELETE FROM webhooks WHERE job = ? AND (node IS NULL OR node = ?)", [job.text, holder.node])
     }
   }
 }

@@ -314,10 +314,11 @@ extension TenantCatalog {
   @discardableResult
   package func deleteUpload(
     _ id: UploadID, keeping answer: KeptAnswer? = nil, ifExpiredBefore instant: Timestamp? = nil,
-    unfinishedBy writer: Int? = nil
+    unfinishedBy writer: Int? = nil, ifEmpty: Bool = false
   ) throws(StorageError) -> Bool {
     guard try upload(id) != nil else { return false }
-    return try whole.deleteUpload(id, keeping: answer, ifExpiredBefore: instant, unfinishedBy: writer)
+    return try whole.deleteUpload(
+      id, keeping: answer, ifExpiredBefore: instant, unfinishedBy: writer, ifEmpty: ifEmpty)
   }
 
   /// Returns the answer stored under a key, or nil.
