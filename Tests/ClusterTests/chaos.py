@@ -18,6 +18,8 @@ from nodes import Node, free_port
 NEEDED = ("recordings acknowledged", "offsets acknowledged", "jobs that ended", "webhooks received", "reads after changes",
           "slices compared", "recordings compared at the end", "deletions acknowledged", "requests sent to two nodes at once",
           "events of the list", "files that rows name")
+# A run that is at least this long must have had each fault and lost an attempt with its node.
+FULL_SECONDS = 120
 
 
 class Cluster:
@@ -107,6 +109,10 @@ def go(cluster, seconds, clients, seed):
     print(table(journal, [time for fault in faults for time in fault.times]))
     print(", ".join(f"{number} {what}" for what, number in sorted(journal.counts.items())), flush=True)
     missing = [what for what in NEEDED if not journal.counts.get(what)]
+    if seconds >= FULL_SECONDS:
+        had = {kind for fault in faults for _, kind in fault.times}
+        missing += [kind for fault in faults for kind in fault.kinds if kind not in had]
+        missing += ["attempts lost with their nodes"] * (not journal.counts.get("attempts lost with their nodes"))
     if missing:
         print(f"cluster-test: nothing was shown, for want of: {', '.join(missing)}")
     return not (journal.violations or missing or left)

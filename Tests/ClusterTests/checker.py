@@ -99,6 +99,8 @@ class Checker:
                 self.lost(f"job {job} was acknowledged, and there is no trace of it", facts["at"])
             elif "seen" in facts and [facts["seen"]] != [state for _, state in ends.get(job, [])]:
                 self.lost(f"job {job} was seen as {facts['seen']} and has ended as {ends.get(job)}", facts["seen_at"])
+            elif "cancelled" in facts and [state for _, state in ends.get(job, [])] != ["cancelled"]:
+                self.lost(f"job {job} was canceled and has ended as {ends.get(job)}", facts["cancelled"])
         self.journal.count("attempts lost with their nodes", int(self.database.sql(
             "SELECT count(*) FROM chaos WHERE before = 'running' AND after = 'queued'")))
         for job, number in self.database.rows(
@@ -143,7 +145,7 @@ class Checker:
     def recordings(self):
         """What was acknowledged and not deleted is there, byte for byte, on every node."""
         rows = {row[0]: row for row in self.database.rows(
-            "SELECT id, sha256, waveform_state, audio_file, waveform_file, working_file FROM recordings")}
+            "SELECT id, sha256, waveform_state, audio_file, waveform_file, working_file, name FROM recordings")}
         for recording, facts in self.journal.recordings.items():
             if recording in self.journal.deleted:
                 continue
@@ -152,7 +154,13 @@ class Checker:
                 continue
             if rows[recording][1] != facts["sha256"]:
                 self.lost(f"recording {recording} has another SHA-256", facts["at"])
-        for number, (recording, sha256, state, audio, waveform, working) in enumerate(sorted(rows.values())):
+            if "renamed" in facts and rows[recording][6] != facts["name"]:
+                self.lost(f"recording {recording} was renamed to {facts['name']}, and is {rows[recording][6]}", facts["renamed"])
+        for job, facts in self.journal.jobs.items():
+            result = facts.get("result")
+            if result and result not in rows and result not in self.journal.deleted:
+                self.lost(f"recording {result}, which job {job} was seen to have made, is gone", facts["seen_at"])
+        for number, (recording, sha256, state, audio, waveform, working, _) in enumerate(sorted(rows.values())):
             at = self.journal.recordings.get(recording, {}).get("at")
             if state != "ready" or not audio:
                 self.lost(f"recording {recording} has waveform “{state}” and file “{audio}”", at)

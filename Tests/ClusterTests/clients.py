@@ -132,6 +132,9 @@ class Client(threading.Thread):
         self.journal.count("requests")
         self.journal.write(client=self.number, node=node.name, method=method, path=path, began=began, status=answer.status,
                            location=answer.headers.get("Location"), offset=answer.headers.get("Upload-Offset"))
+        # The only thing that may go wrong inside: a commit whose outcome nobody knows.
+        if answer.status == 500 and b'"outcome_unknown"' not in content:
+            self.journal.violation("lost", f"{node.name} answered 500 to {method} {path}: {content[:200]}", began)
         return answer.status, answer.headers, content
 
     def node(self):
