@@ -1,7 +1,7 @@
 // @ts-check
 import { recall, remember } from "./memory.js";
 import { explain } from "./problems.js";
-import { isAbort, pause, recordingPath, Refusal } from "./service.js";
+import { growingPause, isAbort, mostSetbacks, pause, recordingPath, Refusal } from "./service.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
 import { Waveform } from "./tiles.js";
@@ -269,14 +269,15 @@ export class Session {
    */
   async #begin(path, settings) {
     const { signal } = this.#control, key = `${Date.now()}-${Math.random()}`;
-    for (;;) {
+    for (let setbacks = 0; ;) {
       try {
         return await this.service.json(path, { method: "POST", body: settings, key });
       } catch (error) {
-        if (!(error instanceof Refusal && error.code === "unreachable")) throw error;
+        if (!(error instanceof Refusal && error.code === "unreachable") || setbacks >= mostSetbacks) throw error;
       }
       this.postponed.emit();
-      await this.service.untilBack();
+      if (await this.service.untilBack()) setbacks = 0;
+      else await pause(growingPause(setbacks++), signal);
       signal.throwIfAborted();
     }
   }
