@@ -15,6 +15,7 @@ import urllib.parse
 import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../ViewerTests"))
+from openstack import Swift
 from webdriver import free_port
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -25,7 +26,7 @@ KEY, SECRET = "AKSTILLWAVE", "SKSTILLWAVE12345678"
 class OwnStore:
     """Our own store, in the memory of a process. It checks signatures, and loses nothing."""
 
-    FAULTS, HAS_BUCKET = (), True
+    FAULTS, HAS_BUCKET, KEY = (), True, KEY
 
     def __init__(self, folder, programs):
         program = os.path.join(programs, "BucketServer")
@@ -47,7 +48,7 @@ class OwnStore:
 class Ceph:
     """Ceph with a monitor, a manager, three OSDs in files, and a gateway that speaks S3, on the loopback interface."""
 
-    FAULTS, HAS_BUCKET = ("gateway kill", "OSD kill"), False
+    FAULTS, HAS_BUCKET, KEY = ("gateway kill", "OSD kill"), False, KEY
     OSDS = 3
 
     def __init__(self, folder, programs):
@@ -190,7 +191,7 @@ rgw_user_quota_bucket_sync_interval = 1
             process.wait()
 
 
-STORES = {"bucket": OwnStore, "ceph": Ceph}
+STORES = {"bucket": OwnStore, "ceph": Ceph, "swift": lambda folder, _: Swift(folder, SECRET, NAME)}
 
 
 class Bucket:
@@ -219,7 +220,7 @@ class Bucket:
 
     def set_key(self, secret):
         with open(self.credentials + ".new", "w") as file:
-            file.write(f"[default]\naws_access_key_id = {KEY}\naws_secret_access_key = {secret}\n")
+            file.write(f"[default]\naws_access_key_id = {self.store.KEY}\naws_secret_access_key = {secret}\n")
         os.rename(self.credentials + ".new", self.credentials)
 
     def say(self, mode):
@@ -265,7 +266,7 @@ class Bucket:
         with contextlib.closing(connection):
             connection.request(method, urllib.parse.quote(path) + (f"?{text}" if text else ""), headers={
                 "x-amz-content-sha256": nothing, "x-amz-date": now,
-                "Authorization": f"AWS4-HMAC-SHA256 Credential={KEY}/{scope}, SignedHeaders={lines[7]}, Signature={key.hex()}"})
+                "Authorization": f"AWS4-HMAC-SHA256 Credential={self.store.KEY}/{scope}, SignedHeaders={lines[7]}, Signature={key.hex()}"})
             answer = connection.getresponse()
             body = answer.read()
             if answer.status >= 300:

@@ -23,8 +23,8 @@ def main():
     parser.add_argument("--keep", action="store_true", help="keeps the folder with all logs and media")
     parser.add_argument("--skew", type=int, default=1200, help="seconds by which one node's clock is slow, and another's fast")
     parser.add_argument("--other", action="append", default=[], help="an older program, which nodes may run at any start")
-    parser.add_argument("--media", choices=["folder", "bucket", "ceph"], default="folder",
-                        help="what the nodes share: a folder, a bucket in our own store, or one in Ceph")
+    parser.add_argument("--media", choices=["folder", "bucket", "ceph", "swift"], default="folder",
+                        help="what the nodes share: a folder, a bucket in our own store, or one in Ceph or OpenStack Swift")
     parser.add_argument("--asynchronous", action="store_true", help="the standby falls behind: shows that losses are found")
     parser.add_argument("--count", type=int, help="recordings per round of throughput, or jobs to claim")
     parser.add_argument("--share", type=float, help="processors of each node in throughput; default: a third of all but a half")

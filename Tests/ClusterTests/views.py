@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from bucket import KEY, NAME, SECRET
+from bucket import NAME, SECRET
 from chaos import Cluster
 
 ROUNDS = 3
@@ -52,7 +52,7 @@ def write(path, seconds):
 def uploads(cluster, node, sound, length):
     """Uploads the file by turns with the node and with aws. Returns the last recording."""
     ours, others, recording = [], [], None
-    environment = {**os.environ, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_DEFAULT_REGION": "us-east-1"}
+    environment = {**os.environ, "AWS_ACCESS_KEY_ID": cluster.bucket.store.KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_DEFAULT_REGION": "us-east-1"}
     for number in range(ROUNDS):
         if recording:
             assert request(node, "DELETE", f"/v1/recordings/{recording}")[0] == 204
