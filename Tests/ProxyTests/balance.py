@@ -12,36 +12,16 @@ import sys
 import threading
 import time
 
-from drain import tiny_wave
+from drain import Service, tiny_wave
 from walk import NAME, ROOT, TOKEN, Body, HELD_BACK, PROXY_MEMORY, Process, Walk, certify, replaced
 from webdriver import free_port, wait
 
 sys.path.insert(0, os.path.join(ROOT, "Tests/ClusterTests"))
 from database import Pair
-from material import workers
 
 CLIENTS = 20
 # A node that leaves gets its last request within this time.
 LEAVES_SECONDS = 2
-
-
-class Node:
-    """A node that can be stopped and started again at the same address."""
-
-    def __init__(self, number, program, folder, url):
-        self.name, self.port, self.folder = f"n{number}", free_port(), folder
-        self.words = [program, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", os.path.join(folder, self.name), "--catalog", url,
-                      "--media", f"file://{folder}/media", "--node", self.name, "--lease", "3", "--drain", "60", "--trusted-proxies",
-                      "127.0.0.1", "--allowed-hosts", NAME, "--max-queued-jobs-per-client", "1000", "--max-waiting-probes-per-client", "500"]
-        self.start()
-
-    def start(self):
-        self.process = Process(self.name, self.words, self.folder)
-        wait("the node answers", lambda: self.process.answers(self.port))
-
-    @property
-    def pid(self):
-        return self.process.pid
 
 
 class Front(Walk):
@@ -182,34 +162,9 @@ def takes_an_upload_over_http2(front):
     assert json.loads(text)["sha256"] == hashlib.sha256(whole).hexdigest(), text
 
 
-def stopped_job(front, nodes, location):
-    """Starts a job, whose worker stands still. Returns its address, its node, and its worker."""
-    status, fields, body = front.ask(
-        "POST", location + "/denoise", "{}", {"Content-Type": "application/json", "Origin": front.origin})
-    assert status == 202, body
-    found = wait("the job has a worker", lambda: [(node, pid) for node in nodes for pid in workers(node.pid, b"denoise")])
-    os.kill(found[0][1], signal.SIGSTOP)
-    return fields["Location"], *found[0]
-
-
-def passes_events_on(front, nodes, location):
-    """Events and long polls come when something happens, although the job's worker is another node's."""
-    job, _, worker = stopped_job(front, nodes, location)
-    connection = front.connect()
-    connection.request("GET", job + "/events", headers={"Accept": "text/event-stream"})
-    answer = connection.getresponse()
-    assert front.next_event(answer) == "progress"
-    os.kill(worker, signal.SIGCONT)
-    assert front.ask("DELETE", job, fields={"Origin": front.origin})[0] == 202
-    while (event := front.next_event(answer)) == "progress":
-        pass
-    assert event == "done", event
-    connection.close()
-
-
 def leaves_a_node_that_drains(front, nodes, recordings, location):
     """While a node finishes its job, it gets no more requests."""
-    job, node, worker = stopped_job(front, nodes, location)
+    job, node, worker = front.stopped_job(location, nodes)
     with Readers(front, recordings) as readers:
         node.process.process.send_signal(signal.SIGTERM)
         time.sleep(LEAVES_SECONDS)
@@ -287,7 +242,9 @@ def run(program, folder, length):
     with contextlib.ExitStack() as stack:
         database = Pair(folder, "127.0.0.1", (free_port(), free_port()), standby=False)
         stack.callback(database.stop)
-        nodes = [Node(number, program, folder, database.url) for number in (1, 2, 3)]
+        nodes = [
+            Service(program, folder, name, "--catalog", database.url, "--media", f"file://{folder}/media", "--node", name,
+                    "--lease", "3", "--drain", "60", "--allowed-hosts", NAME) for name in ("n1", "n2", "n3")]
         for node in nodes:
             stack.callback(lambda node=node: node.process.__exit__())
         path = configuration(folder, nodes, port)
@@ -299,7 +256,8 @@ def run(program, folder, length):
         goes_to_one_node(front, recordings)
         location = streams_an_upload(front)
         takes_an_upload_over_http2(front)
-        passes_events_on(front, nodes, location)
+        # Also if the job's worker is another node's.
+        front.events(location, nodes)
         drained = leaves_a_node_that_drains(front, nodes, recordings, location)
         died = leaves_a_node_that_dies(front, nodes, recordings)
         front.send_tokens(200)

@@ -28,16 +28,20 @@ def tiny_wave(number):
 class Service:
     """A service that can be stopped and started again at the same address, with the same recordings."""
 
-    def __init__(self, binary, folder, name):
+    def __init__(self, binary, folder, name, *words):
         self.port, self.folder, self.name = free_port(), folder, name
         self.words = [binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", os.path.join(folder, name),
                       "--trusted-proxies", "127.0.0.1", "--max-queued-jobs", "100000", "--max-queued-jobs-per-client", "100000",
-                      "--max-waiting-probes-per-client", "500"]
+                      "--max-waiting-probes-per-client", "500", *words]
         self.start()
 
     def start(self):
         self.process = Process(self.name, self.words, self.folder)
-        wait("the service answers", lambda: self.process.answers(self.port))
+        wait(f"{self.name} answers", lambda: self.process.answers(self.port))
+
+    @property
+    def pid(self):
+        return self.process.pid
 
     def stop(self):
         """Ends it as a service manager does. Returns when it has ended."""

@@ -177,7 +177,7 @@ class Walk:
         self.page()
         recording = self.upload()
         self.ranges(recording)
-        self.events(recording)
+        self.events(recording, [self.service])
         self.pieces()
         self.origins()
         self.send_tokens(200)
@@ -239,14 +239,20 @@ class Walk:
         status, _, body = self.ask("GET", location + "/audio", fields={"If-None-Match": fields["ETag"]})
         assert (status, body) == (304, b"")
 
-    def events(self, location):
-        """An event comes when it happens: the job's worker stands still until it was read."""
+    def stopped_job(self, location, services):
+        """Starts a job, whose worker stands still. Returns its address, which service's it is, and its worker."""
         status, fields, body = self.ask(
             "POST", location + "/denoise", "{}", {"Content-Type": "application/json", "Origin": self.origin})
         assert status == 202, body
-        job, connection = self.below(fields["Location"]), self.connect()
-        [worker] = wait("the job has a worker", lambda: workers(self.service.pid, b"denoise"))
-        os.kill(worker, signal.SIGSTOP)
+        found = wait("the job has a worker", lambda: [
+            (service, worker) for service in services for worker in workers(service.pid, b"denoise")])
+        os.kill(found[0][1], signal.SIGSTOP)
+        return self.below(fields["Location"]), *found[0]
+
+    def events(self, location, services):
+        """An event comes when it happens: the job's worker, one of these services', stands still until it was read."""
+        job, _, worker = self.stopped_job(location, services)
+        connection = self.connect()
         try:
             connection.request("GET", job + "/events", headers={"Accept": "text/event-stream"})
             answer = connection.getresponse()
