@@ -12,9 +12,6 @@ package struct CheckedBucket: CheckedMedia {
   private let temporary: String
   private let pageLength: Int
 
-  /// The number of strays that are listed one by one.
-  private static let strayLimit = 10_000
-
   /// Checks the objects of a bucket that `catalog` describes. Neither is bound to the other. Waveforms are fetched into
   /// a file at `temporary`, one after the other.
   ///
@@ -163,9 +160,7 @@ package struct CheckedBucket: CheckedMedia {
       }
       count += 1
       self.bytes += bytes
-      if count <= CheckedBucket.strayLimit {
-        report.note("stray_object", object.key, "No row of the catalog names this object of \(bytes) bytes.")
-      }
+      report.note("stray_object", object.key, "No row of the catalog names this object of \(bytes) bytes.")
     }
 
     /// Reports the recording that the last objects belong to.

@@ -23,7 +23,8 @@ struct CheckCommand: ParsableCommand {
       reads every object of a bucket, or with --quick only descriptions and waveforms, and then lists the bucket to \
       find objects that no row names. It needs room for one waveform in the folder for temporary files (TMPDIR).
 
-      The exit status is 0 only if nothing is wrong afterward.
+      The first 1,000 findings of each kind are listed, and all are counted. The exit status is 0 only if nothing is \
+      wrong afterward.
       """)
 
   @OptionGroup var folder: DataFolderOptions
@@ -44,6 +45,7 @@ struct CheckCommand: ParsableCommand {
     let bytes: Int64
     let repaired: [String]
     let problems, notes: [DataCheck.Finding]
+    let problemCounts, noteCounts: [String: Int]
   }
 
   func run() throws {
@@ -97,29 +99,21 @@ struct CheckCommand: ParsableCommand {
     }
   }
 
-  /// Returns a text in one line. Names may have been made by others.
-  private static func shown(_ text: String) -> String {
-    text.unicodeScalars.map { scalar in
-      let hidden: [Unicode.GeneralCategory] = [.control, .lineSeparator, .paragraphSeparator, .format]
-      let isShown = !hidden.contains(scalar.properties.generalCategory)
-      return isShown ? String(scalar) : "\\u{\(String(scalar.value, radix: 16))}"
-    }.joined()
-  }
-
   private func text(_ report: DataCheck.Report, _ repaired: [String]) throws -> [UInt8] {
     if json {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+      encoder.keyEncodingStrategy = .convertToSnakeCase
       let answer = Answer(
         ok: report.isSound, recordings: report.recordings, files: report.files, bytes: report.bytes, repaired: repaired,
-        problems: report.problems, notes: report.notes)
+        problems: report.problems, notes: report.notes, problemCounts: report.foundProblems.counts,
+        noteCounts: report.foundNotes.counts)
       return Array(try encoder.encode(answer)) + [UInt8(ascii: "\n")]
     }
-    let findings =
-      report.notes.map { "note: \(Self.shown($0.path)): \(Self.shown($0.detail))\n" }
-      + report.problems.map { "problem: \(Self.shown($0.path)): \(Self.shown($0.detail))\n" }
-    let summary = "\(report.recordings) recordings, \(report.files) files, \(report.bytes) bytes; "
-    let outcome = report.isSound ? "no problems\n" : "\(report.problems.count) problems\n"
-    return Array((repaired.map { "repaired: \($0)\n" } + findings + [summary, outcome]).joined().utf8)
+    let findings = report.foundNotes.lines("note") + report.foundProblems.lines("problem")
+    let outcome = report.isSound ? "no problems" : "\(report.foundProblems.count) problems"
+    let summary = "\(report.recordings) recordings, \(report.files) files, \(report.bytes) bytes; \(outcome)"
+    let lines = repaired.map { "repaired: \($0)" } + findings + [summary]
+    return Array(lines.map { $0 + "\n" }.joined().utf8)
   }
 }

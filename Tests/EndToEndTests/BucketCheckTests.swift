@@ -50,6 +50,9 @@ struct BucketCheckTests {
     let before = try cluster.objects()
     let found = try cluster.check()
     #expect(found.status == 1 && found.answer["ok"] == .bool(false))
+    let counts = found.answer["problem_counts"]
+    #expect(counts["audio_damaged"].int == 1 && counts["waveform_damaged"].int == 1, "\(counts)")
+    #expect(found.answer["note_counts"]["stray_object"].int == 1)
     #expect(codes(found.answer["problems"]).sorted() == ["audio_damaged", "waveform_damaged"], "\(found.answer)")
     #expect(codes(found.answer["notes"]) == ["stray_object", "stray_objects"], "\(found.answer)")
     #expect(codes(try cluster.check(["--quick"]).answer["problems"]) == ["waveform_damaged"])

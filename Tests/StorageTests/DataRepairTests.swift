@@ -50,6 +50,14 @@ import Testing
     #expect(try Set(catalog.recordings(limit: 9).map(\.sha256)) == Set(data.recordings.map(\.sha256)))
   }
 
+  @Test("every recording is repaired, however many are read at once")
+  func batches() throws {
+    try data.forgetDescriptions()
+    try data.execute("UPDATE recordings SET sample_rate = -1 WHERE id = '\(data.recordings[1].id)'")
+    let done = try DataRepair(data.store, batch: 1, pyramidFault: { _ in nil }).run()
+    #expect(done == ["2 descriptions were written again."])
+  }
+
   @Test("the damaged catalog is kept next to the new one")
   func damagedCatalogIsKept() throws {
     try data.execute("DROP TABLE jobs")

@@ -49,7 +49,20 @@ extension Catalog {
       let rows = try db.rows(
         "SELECT * FROM recordings \(condition) ORDER BY id DESC LIMIT \(limit)", place.map { [$0] } ?? [])
       let recordings = try Self.intact(rows) { try RecordingRow(row: $0).recording }
-      return (recordings, rows.count < limit ? nil : rows.last?["id"].flatMap(String.init))
+      return (recordings, Self.place(after: rows, limit: limit))
+    }
+  }
+
+  /// Returns what continues after a page of rows: the last ID that can be read. Returns nil at the end.
+  static func place(after rows: [SQLRow], limit: Int) -> String? {
+    rows.count < limit ? nil : rows.reversed().lazy.compactMap { $0["id"].flatMap(String.init) }.first
+  }
+
+  /// Returns the recording; nil if there is none, or if its row can't be read: such rows are found by themselves.
+  func readableRecording(_ id: RecordingID) throws(StorageError) -> Recording? {
+    do { return try recording(id) } catch {
+      if case .corrupt = error { return nil }
+      throw error
     }
   }
 

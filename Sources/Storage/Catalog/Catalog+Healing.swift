@@ -4,13 +4,18 @@
 extension Catalog {
   /// Returns the IDs of unreadable recordings, as stored in the table; they may be invalid. Reads every row.
   func unreadableRecordings() throws(StorageError) -> [String] {
+    var unreadable: [String] = []
+    try eachUnreadableRecording { unreadable.append($0) }
+    return unreadable
+  }
+
+  /// Calls `body` with each of these IDs.
+  func eachUnreadableRecording(_ body: (String) -> Void) throws(StorageError) {
     try read { db in
-      var unreadable: [String] = []
       try db.eachRow("SELECT * FROM recordings") { row in
-        do { _ = try RecordingRow(row: row) } catch { unreadable.append(row["id"].flatMap(String.init) ?? "") }
+        do { _ = try RecordingRow(row: row) } catch { body(row["id"].flatMap(String.init) ?? "") }
         return true
       }
-      return unreadable
     }
   }
 
@@ -72,16 +77,19 @@ extension Catalog {
     }
   }
 
-  /// Returns recordings whose waveform waits for a job that is missing or has ended; it would wait forever.
-  func strandedRecordings() throws(StorageError) -> [Recording] {
+  /// Returns the readable ones of at most `limit` recordings whose waveform waits for a job that is missing or has
+  /// ended, so that it would wait forever; by ID, and with what continues after them, nil at the end.
+  func strandedRecordings(
+    limit: Int, after place: String? = nil
+  ) throws(StorageError) -> (recordings: [Recording], next: String?) {
     try read { db in
-      try Self.intact(
-        db.rows(
-          """
-          SELECT * FROM recordings WHERE waveform_state IN ('queued', 'building') AND NOT EXISTS (
-            SELECT 1 FROM jobs WHERE jobs.id = waveform_job AND jobs.state IN ('queued', 'running'))
-          """)
-      ) { try RecordingRow(row: $0).recording }
+      let rows = try db.rows(
+        """
+        SELECT * FROM recordings WHERE waveform_state IN ('queued', 'building') AND NOT EXISTS (
+          SELECT 1 FROM jobs WHERE jobs.id = waveform_job AND jobs.state IN ('queued', 'running')) AND id > ?
+        ORDER BY id LIMIT \(limit)
+        """, [place ?? ""])
+      return (try Self.intact(rows) { try RecordingRow(row: $0).recording }, Self.place(after: rows, limit: limit))
     }
   }
 

@@ -16,10 +16,11 @@ import Glibc
 package struct DataRepair: Sendable {
   private let store: MediaStore
   private let pyramidFault: @Sendable (String) -> String?
+  private let batch: Int
 
-  /// Creates a repair of a directory that this process has claimed. `pyramidFault`: as for `DataCheck`.
-  package init(_ store: MediaStore, pyramidFault: @escaping @Sendable (String) -> String?) {
-    (self.store, self.pyramidFault) = (store, pyramidFault)
+  /// Creates a repair of a directory that this process has claimed. `batch` and `pyramidFault`: as for `DataCheck`.
+  package init(_ store: MediaStore, batch: Int = 500, pyramidFault: @escaping @Sendable (String) -> String?) {
+    (self.store, self.batch, self.pyramidFault) = (store, batch, pyramidFault)
   }
 
   /// Performs the repair and returns one sentence for each kind of change. Throws if the disk fails. Blocks.
@@ -119,10 +120,11 @@ package struct DataRepair: Sendable {
   /// Inserts the rows of a damaged catalog whose folders have no description.
   private func salvage(from path: String, into catalog: Catalog, _ done: inout [String]) throws(StorageError) {
     var count = 0
-    for var recording in Self.readableRecordings(path) {
+    try Self.eachReadableRecording(path) { (recording) throws(StorageError) in
+      var recording = recording
       guard let audio = recording.audioKey, store.look(at: audio) != .absent,
         store.description(of: recording.id) == nil, try catalog.recording(recording.id) == nil
-      else { continue }
+      else { return }
       if recording.bytes == nil || recording.sha256 == nil {
         // The table lacks the column.
         let file = try FileDescriptor(path: store.path(of: audio), flags: O_RDONLY)
@@ -135,24 +137,33 @@ package struct DataRepair: Sendable {
     if count > 0 { done.append("\(count) rows of the damaged catalog were taken over.") }
   }
 
-  /// Returns the readable recordings of a damaged catalog: from each end of the table up to the damage. Columns that
-  /// the table lacks because it comes from an earlier version are NULL.
-  private static func readableRecordings(_ path: String) -> [Recording] {
+  /// Calls `body` with the readable recordings of a damaged catalog: from the beginning of the table up to the damage,
+  /// and from the end back to it. Columns that the table lacks because it comes from an earlier version are NULL.
+  private static func eachReadableRecording(
+    _ path: String, _ body: (Recording) throws(StorageError) -> Void
+  ) throws(StorageError) {
     var configuration = Configuration()
     configuration.readonly = true
-    guard let file = try? DatabaseQueue(path: path, configuration: configuration) else { return [] }
+    guard let file = try? DatabaseQueue(path: path, configuration: configuration) else { return }
     defer { try? file.close() }
-    var found: [RecordingID: Recording] = [:]
+    var failure: StorageError?
     for order in ["ASC", "DESC"] {
-      try? file.read { db in
-        let list = try columnList(db)
-        let rows = try Row.fetchCursor(db, sql: "SELECT \(list) FROM recordings ORDER BY rowid \(order)")
-        while let row = try rows.next() {
-          if let recording = try? RecordingRow(row: SQLRow(row)).recording { found[recording.id] = recording }
+      do {
+        try file.read { db in
+          let list = try columnList(db)
+          let rows = try Row.fetchCursor(db, sql: "SELECT \(list) FROM recordings ORDER BY rowid \(order)")
+          while failure == nil, let row = try rows.next() {
+            guard let recording = try? RecordingRow(row: SQLRow(row)).recording else { continue }
+            do throws(StorageError) { try body(recording) } catch { failure = error }
+          }
         }
+        // All of it could be read.
+        break
+      } catch {
+        // The damage.
       }
     }
-    return Array(found.values)
+    if let failure { throw failure }
   }
 
   private static func columnList(_ db: Database) throws -> String {
@@ -169,17 +180,14 @@ package struct DataRepair: Sendable {
 
   private func repairFiles(of catalog: Catalog, _ done: inout [String]) throws(StorageError) {
     var (corrected, described, rebuilt) = (0, 0, 0)
-    for recording in try catalog.recordings(limit: .max) {
-      let reconciliation = Reconciliation(catalog: catalog, store: store)
+    let reconciliation = Reconciliation(catalog: catalog, store: store)
+    try eachRecording(of: catalog) { (recording) throws(StorageError) in
       if try reconciliation.correctRow(of: recording.id, holds: store.hasIntactAudio) { corrected += 1 }
     }
     if corrected > 0 { done.append("\(corrected) damaged rows were written again.") }
-    for recording in try catalog.recordings(limit: .max) where recording.audioKey != nil {
-      if lacksWaveform(recording), let audio = recording.audioKey, store.look(at: audio) != .absent {
-        try catalog.update(recording.id) { ($0.waveformState, $0.waveformJob) = (.queued, nil) }
-        try catalog.resume(stranded: recording.id)
-        rebuilt += 1
-      }
+    try eachRecording(of: catalog) { (recording) throws(StorageError) in
+      guard let audio = recording.audioKey else { return }
+      if store.look(at: audio) != .absent, try rebuildWaveform(of: recording, catalog) { rebuilt += 1 }
       let current = try catalog.recording(recording.id) ?? recording
       if store.description(of: recording.id) != RecordingDescription(current) {
         catalog.describe(recording.id)
@@ -190,15 +198,43 @@ package struct DataRepair: Sendable {
     if described > 0 { done.append("\(described) descriptions were written again.") }
   }
 
-  private func lacksWaveform(_ recording: Recording) -> Bool {
-    if let working = recording.workingKey {
-      switch store.look(at: working) {
-      case .absent: return true
-      case .present(let bytes): if let expected = recording.workingBytes, bytes != expected { return true }
-      case .unknown: break
-      }
+  private func eachRecording(
+    of catalog: Catalog, _ body: (Recording) throws(StorageError) -> Void
+  ) throws(StorageError) {
+    var place: String?
+    repeat {
+      let (recordings, next) = try catalog.recordings(limit: batch, after: place)
+      for recording in recordings { try body(recording) }
+      place = next
+    } while place != nil
+  }
+
+  /// Has a job build the waveform and the working copy if one of them is missing or damaged, unless one will already.
+  /// Returns whether that was necessary. What is damaged is removed, as by a service that finds out.
+  private func rebuildWaveform(of recording: Recording, _ catalog: Catalog) throws(StorageError) -> Bool {
+    guard [.ready, .failed].contains(recording.waveformState) else { return false }
+    let (working, waveform) = (lostWorkingCopy(of: recording), lostWaveform(of: recording))
+    guard working != nil || waveform != nil else { return false }
+    try catalog.update(recording.id) {
+      ($0.waveformState, $0.waveformJob) = (.queued, nil)
+      if working != nil { ($0.workingKey, $0.workingBytes) = (nil, nil) }
     }
-    guard recording.waveformState == .ready, let key = recording.waveformKey else { return false }
-    return store.look(at: key) == .absent || pyramidFault(store.path(of: key)) != nil
+    try catalog.resume(stranded: recording.id)
+    for key in [working, waveform].compactMap({ $0 }) { store.delete(key) }
+    return true
+  }
+
+  private func lostWorkingCopy(of recording: Recording) -> ObjectKey? {
+    guard let key = recording.workingKey else { return nil }
+    switch store.look(at: key) {
+    case .absent: return key
+    case .present(let bytes): return recording.workingBytes.map { $0 != bytes } == true ? key : nil
+    case .unknown: return nil
+    }
+  }
+
+  private func lostWaveform(of recording: Recording) -> ObjectKey? {
+    guard recording.waveformState == .ready, let key = recording.waveformKey else { return nil }
+    return store.look(at: key) == .absent || pyramidFault(store.path(of: key)) != nil ? key : nil
   }
 }

@@ -103,9 +103,9 @@ package struct Reconciliation: Sendable {
   }
 
   /// Handles a row from an older catalog that waits for its job although the folder already contains the job's result:
-  /// updates the row from the folder.
+  /// updates the row from the folder. A row that can't be read is reported elsewhere.
   private func finish(_ id: RecordingID) throws(StorageError) -> Bool {
-    guard let row = try catalog.recording(id), row.audioFile == nil,
+    guard let row = try catalog.readableRecording(id), row.audioFile == nil,
       let described = store.description(of: id)?.recording, store.hasAudio(of: described)
     else { return false }
     try catalog.finish(with: described)
@@ -155,11 +155,16 @@ package struct Reconciliation: Sendable {
   /// Restarts the lost jobs of recordings. Deletes a row without audio whose job is lost, unless its folder contains
   /// something unexplained.
   private func resumeStranded() throws(StorageError) {
-    for recording in try catalog.strandedRecordings() {
-      let folder = store.folder(of: recording.id)
-      if recording.audioFile == nil, FileSystem.isFolder(folder), try !store.isUnfinished(recording.id) { continue }
-      try catalog.resume(stranded: recording.id)
-    }
+    var place: String?
+    repeat {
+      let (stranded, next) = try catalog.strandedRecordings(limit: Self.batch, after: place)
+      for recording in stranded {
+        let folder = store.folder(of: recording.id)
+        if recording.audioFile == nil, FileSystem.isFolder(folder), try !store.isUnfinished(recording.id) { continue }
+        try catalog.resume(stranded: recording.id)
+      }
+      place = next
+    } while place != nil
   }
 
   /// Describes every recording without a description, as in a data directory of an earlier version; trusts the
@@ -182,7 +187,7 @@ package struct Reconciliation: Sendable {
       if verified { report.removed += try removeLostConversions(among: files, of: id) }
       if try correctRow(of: id, holds: { store.hasAudio(of: $0) }) {
         report.corrected += 1
-      } else if let recording = try catalog.recording(id), recording.audioFile != nil,
+      } else if let recording = try catalog.readableRecording(id), recording.audioFile != nil,
         store.description(of: id) != RecordingDescription(recording)
       {
         catalog.describe(id)
@@ -197,7 +202,7 @@ package struct Reconciliation: Sendable {
   /// Replaces a recording's row by its description if the audio matches the description but not the row, which means
   /// that the row was damaged. `holds` compares a recording with its audio.
   func correctRow(of id: RecordingID, holds: (Recording) -> Bool) throws(StorageError) -> Bool {
-    guard let recording = try catalog.recording(id), recording.audioFile != nil,
+    guard let recording = try catalog.readableRecording(id), recording.audioFile != nil,
       let described = store.description(of: id)?.recording, !holds(recording) || !recording.isSameAudio(as: described),
       holds(described)
     else { return false }

@@ -8,18 +8,8 @@ import Glibc
 
 /// Checks media and their catalog for inconsistencies and damage.
 package struct DataCheck: Sendable {
-  /// Something that is wrong.
-  package struct Finding: Sendable, Equatable, Codable {
-    /// A stable identifier in snake_case: "audio_missing".
-    package var code: String
-    /// The path of the file or folder in the data directory, or the key of the object in the bucket.
-    package var path: String
-    /// An explanation.
-    package var detail: String
-  }
-
   /// The extent of the check and its findings.
-  package struct Report: Sendable, Equatable, Codable {
+  package struct Report: Sendable, Equatable {
     /// Number of readable rows of recordings.
     package var recordings = 0
     /// Number of files checked.
@@ -27,15 +17,21 @@ package struct DataCheck: Sendable {
     /// Total length of the audio files, in bytes.
     package var bytes: Int64 = 0
     /// Problems that a person or `--repair` must fix.
-    package var problems: [Finding] = []
+    package fileprivate(set) var foundProblems = Findings()
     /// Leftovers that the next start cleans up, or that a person may want to inspect.
-    package var notes: [Finding] = []
+    package fileprivate(set) var foundNotes = Findings()
 
     /// Creates an empty report.
     package init() {}
 
     /// Whether there are no problems.
-    package var isSound: Bool { problems.isEmpty }
+    package var isSound: Bool { foundProblems.isEmpty }
+
+    /// The first problems of each code.
+    package var problems: [Finding] { foundProblems.listed }
+
+    /// The first notes of each code.
+    package var notes: [Finding] { foundNotes.listed }
   }
 
   private let readsAudio: Bool
@@ -68,7 +64,7 @@ package struct DataCheck: Sendable {
   private func checkRows(
     _ media: some CheckedMedia, _ catalog: Catalog, _ report: inout Report, _ progress: (Double) -> Bool
   ) throws(StorageError) {
-    for id in try catalog.unreadableRecordings() {
+    try catalog.eachUnreadableRecording { id in
       report.add("row_unreadable", media.catalogName, "The row of recording “\(id)” can't be read.")
     }
     for (table, count) in try catalog.unreadableCounts() {
@@ -88,9 +84,13 @@ package struct DataCheck: Sendable {
       try checkDescriptions(undescribed, media, catalog, &report)
       place = next
     } while place != nil
-    for recording in try catalog.strandedRecordings() {
-      report.add("job_missing", "recordings/\(recording.id)", "The recording waits for a job that is not there.")
-    }
+    repeat {
+      let (stranded, next) = try catalog.strandedRecordings(limit: batch, after: place)
+      for recording in stranded {
+        report.add("job_missing", "recordings/\(recording.id)", "The recording waits for a job that is not there.")
+      }
+      place = next
+    } while place != nil
   }
 
   /// What rows say about one recording's files.
@@ -119,7 +119,7 @@ package struct DataCheck: Sendable {
     while true {
       var found = Report()
       try check(rows, media, &found)
-      if !found.problems.isEmpty || !found.notes.isEmpty {
+      if !found.foundProblems.isEmpty || !found.foundNotes.isEmpty {
         guard let current = try Rows(recording.id, catalog) else { return nil }
         let isSame = current == rows
         if !isSame || !isSecond {
@@ -249,12 +249,12 @@ package struct DataCheck: Sendable {
 extension DataCheck.Report {
   /// Adds a problem.
   package mutating func add(_ code: String, _ path: String, _ detail: String) {
-    problems.append(DataCheck.Finding(code: code, path: path, detail: detail))
+    foundProblems.add(DataCheck.Finding(code: code, path: path, detail: detail))
   }
 
   /// Adds a note.
   package mutating func note(_ code: String, _ path: String, _ detail: String) {
-    notes.append(DataCheck.Finding(code: code, path: path, detail: detail))
+    foundNotes.add(DataCheck.Finding(code: code, path: path, detail: detail))
   }
 
   /// Adds the findings of another part of the check.
@@ -262,7 +262,7 @@ extension DataCheck.Report {
     recordings += other.recordings
     files += other.files
     bytes += other.bytes
-    problems += other.problems
-    notes += other.notes
+    foundProblems.add(other.foundProblems)
+    foundNotes.add(other.foundNotes)
   }
 }
