@@ -44,8 +44,8 @@ package struct SharedStorage {
     }
   }
 
-  /// Compares both, as `DataCheck` does. Blocks. Throws a `Fault`, and what `PostgresMigrator`, `CheckedBucket` and
-  /// `DataCheck` throw.
+  /// Compares both, as `DataCheck` does. Blocks. Throws a `Fault`, and what `PostgresMigrator`, `CheckedBucket`,
+  /// `CheckedFolder` and `DataCheck` throw.
   package func check(
     readsAudio: Bool, pyramidFault: @escaping @Sendable (String) -> String?, progress: (Double) -> Bool
   ) throws -> DataCheck.Report {
@@ -55,7 +55,8 @@ package struct SharedStorage {
     let catalog = Catalog(engine: PostgresEngine(settings))
     let check = DataCheck(readsAudio: readsAudio, pyramidFault: pyramidFault)
     switch media {
-    case .folder(let store): return try check.run(CheckedFolder(store, isLive: true), of: catalog, progress: progress)
+    case .folder(let store):
+      return try check.run(CheckedFolder(shared: store, of: catalog), of: catalog, progress: progress)
     case .bucket(let client):
       let temporary = FileManager.default.temporaryDirectory.path + "/stillwave-check-" + UUID().uuidString
       let bucket = try CheckedBucket(client, of: catalog, temporary: temporary)

@@ -129,6 +129,19 @@ extension Catalog {
 }
 
 extension Catalog {
+  /// Returns the files of all recorded attempts that write to a recording's folder, whether or not they are needed.
+  /// Unreadable rows are skipped.
+  func attempts(in folder: RecordingID) throws(StorageError) -> [Garbage] {
+    try read { db in
+      let rows = try db.rows("SELECT job, attempt, nonce FROM attempts WHERE folder = ?", [folder.text])
+      return try Self.intact(rows) { row in
+        let token = AttemptToken(
+          job: try identifier(row, "job"), attempt: try value(row, "attempt"), nonce: try value(row, "nonce"))
+        return .files(of: token, folder: folder)
+      }
+    }
+  }
+
   /// Deletes at most `limit` records of attempts that ended more than a day ago and have no files to remove, and
   /// returns their number. Several nodes may do this at once: each deletes others.
   package func forgetAttempts(limit: Int = 1000) throws(StorageError) -> Int {

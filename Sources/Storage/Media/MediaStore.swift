@@ -148,8 +148,19 @@ package final class MediaStore: Sendable {
       try FileSystem.remove(own)
       try FileSystem.syncFolder(directory)
     }
-    guard let id = MediaID(try FileSystem.contents(of: path, limit: 100)) else { throw .otherMedia(path: directory) }
-    return (id.text, isNew)
+    guard let id = try knownID() else { throw .otherMedia(path: directory) }
+    return (id, isNew)
+  }
+
+  /// Returns the same ID without making one; nil if there is none. Throws `.otherMedia` if it can't be one.
+  func knownID() throws(StorageError) -> String? {
+    let content: [UInt8]
+    do { content = try FileSystem.contents(of: directory + "/media-id", limit: 100) } catch {
+      guard case .io(_, _, let number) = error, [ENOENT, ENOTDIR].contains(number) else { throw error }
+      return nil
+    }
+    guard let id = MediaID(content) else { throw .otherMedia(path: directory) }
+    return id.text
   }
 
   /// Whether several machines share the folder, so that it isn't a data folder.

@@ -5,9 +5,28 @@ package struct CheckedFolder: CheckedMedia {
   private let store: MediaStore
   /// Whether services may change rows and files meanwhile.
   package let isLive: Bool
+  /// The ID that a shared folder must keep; nil if it has none.
+  private let identity: String?
 
-  /// Checks the files in `store`.
-  package init(_ store: MediaStore, isLive: Bool) { (self.store, self.isLive) = (store, isLive) }
+  /// Checks the files in a data folder.
+  init(_ store: MediaStore, isLive: Bool) { (self.store, self.isLive, identity) = (store, isLive, nil) }
+
+  /// Checks the files in a folder that several machines share, and that `catalog` describes. Neither is bound to the
+  /// other.
+  ///
+  /// Throws `.otherMedia` if the catalog describes another folder, or only one of both has something, and
+  /// `.unfinishedMove` if a move is filling both.
+  package init(shared store: MediaStore, of catalog: Catalog) throws(StorageError) {
+    let (bound, found) = (try catalog.boundMedia(), try store.knownID())
+    var isOther = found == nil && bound.hasContent
+    if let id = bound.id {
+      isOther = isOther || found != id
+    } else if !bound.hasContent {
+      isOther = try store.hasRecordings()
+    }
+    if isOther { throw .otherMedia(path: store.directory) }
+    (self.store, isLive, identity) = (store, true, found)
+  }
 
   /// The file in a data folder.
   package var catalogName: String { store.isShared ? "catalog" : Self.catalogFile }
@@ -18,20 +37,22 @@ package struct CheckedFolder: CheckedMedia {
   package func path(of upload: UploadID) -> String { "uploads/\(upload).part" }
 
   /// Costs one system call.
-  package func length(of key: ObjectKey) -> FoundFile<Int64> {
-    found { () throws(StorageError) in try FileSystem.length(of: store.path(of: key)) }
+  package func length(of key: ObjectKey) throws(StorageError) -> FoundFile<Int64> {
+    try found { () throws(StorageError) in try FileSystem.length(of: store.path(of: key)) }
   }
 
   /// Reads the file.
-  package func sha256(of key: ObjectKey, bytes: Int64) -> FoundFile<String> {
-    found { () throws(StorageError) in
+  package func sha256(of key: ObjectKey, bytes: Int64) throws(StorageError) -> FoundFile<String> {
+    try found { () throws(StorageError) in
       try MediaStore.measure(FileDescriptor(path: store.path(of: key), flags: O_RDONLY)).sha256
     }
   }
 
   /// Looks into the file itself.
-  package func fault(in key: ObjectKey, _ fault: (String) -> String?) -> FoundFile<String?> {
-    store.look(at: key) == .absent ? .absent : .present(fault(store.path(of: key)))
+  package func fault(in key: ObjectKey, _ fault: (String) -> String?) throws(StorageError) -> FoundFile<String?> {
+    guard store.look(at: key) == .absent else { return .present(fault(store.path(of: key))) }
+    try checkIdentity()
+    return .absent
   }
 
   /// True without a folder, because its missing files are reported.
@@ -48,12 +69,21 @@ package struct CheckedFolder: CheckedMedia {
     return try (store.lengthOfPart(of: upload.id) ?? -1) >= upload.offset
   }
 
-  private func found<Content>(_ body: () throws(StorageError) -> Content) -> FoundFile<Content> {
+  private func found<Content>(_ body: () throws(StorageError) -> Content) throws(StorageError) -> FoundFile<Content> {
     do throws(StorageError) { return .present(try body()) } catch {
       guard case .io(let operation, _, let number) = error else { return .unreadable(reason: "\(error)") }
-      if [ENOENT, ENOTDIR].contains(number) { return .absent }
-      return .unreadable(reason: "\(operation) failed (errno \(number))")
+      guard [ENOENT, ENOTDIR].contains(number) else {
+        return .unreadable(reason: "\(operation) failed (errno \(number))")
+      }
     }
+    try checkIdentity()
+    return .absent
+  }
+
+  /// Throws if a shared folder isn't the right one any more, because its disk was unmounted: then nothing is missing.
+  private func checkIdentity() throws(StorageError) {
+    guard let identity else { return }
+    guard try store.knownID() == identity else { throw .otherMedia(path: store.directory) }
   }
 
   // MARK: What is there
@@ -62,12 +92,17 @@ package struct CheckedFolder: CheckedMedia {
   package func audit(
     _ catalog: Catalog, _ report: inout DataCheck.Report, while isWanted: () -> Bool
   ) throws(StorageError) {
-    for name in try names(in: "recordings") {
+    let recordings = try names(in: "recordings")
+    try checkIdentity()
+    for name in recordings {
       guard let id = RecordingID(name) else {
         report.note("strange_file", "recordings/" + name, "The service did not make this.")
         continue
       }
-      try checkFolder(of: id, catalog, &report)
+      do throws(StorageError) { try checkFolder(of: id, catalog, &report) } catch .io(let operation, _, let number) {
+        report.add(
+          "folder_unreadable", "recordings/\(id)", "The folder can't be read: \(operation) failed (errno \(number)).")
+      }
       guard isWanted() else { throw .cancelled }
     }
     if !store.isShared { try checkParts(catalog, &report) }
@@ -83,30 +118,43 @@ package struct CheckedFolder: CheckedMedia {
   private func checkFolder(
     of id: RecordingID, _ catalog: Catalog, _ report: inout DataCheck.Report
   ) throws(StorageError) {
-    let (path, when) = ("recordings/\(id)", store.isShared ? "A node" : "The next start")
+    let (path, when) = ("recordings/\(id)", store.isShared ? "a node" : "the next start")
     // Read the mark first: it is removed only after the row exists.
     let isUnfinished = try store.isUnfinished(id)
-    let claim = try catalog.claim(on: id)
-    switch (claim, isUnfinished) {
-    case (.owned, false): break
-    case (.owned, true): report.note("mark_left", "\(path)/\(MediaStore.marker)", "\(when) removes the mark.")
+    switch (try catalog.claim(on: id), isUnfinished) {
+    case (.owned, let isMarked):
+      if isMarked {
+        report.note("mark_left", "\(path)/\(MediaStore.marker)", "If it stays, \(when) removes the mark.")
+      }
+      try noteStrangeFiles(of: id, catalog, &report)
     case (.removed, _), (.finished, _), (.unknown, true):
-      report.note("half_finished", path, "\(when) clears away what is left of an upload or a deletion.")
+      report.note("half_finished", path, leftover(of: "An upload or a deletion", when))
     case (.unknown, false):
-      guard FileSystem.isFolder(store.folder(of: id)) else { return }
-      report.add("row_missing", path, "The catalog has no row for this folder.")
+      // An upload may have made the folder just now, and the mark after it was looked for.
+      let names = try store.fileNames(of: id)
+      if names.isEmpty || names.contains(MediaStore.marker) {
+        guard FileSystem.isFolder(store.folder(of: id)) else { return }
+        report.note("half_finished", path, leftover(of: "An upload", when))
+      } else if try catalog.claim(on: id) == .unknown {
+        report.add("row_missing", path, "The catalog has no row for this folder.")
+      }
     }
-    if claim == .owned { try noteStrangeFiles(of: id, catalog, &report) }
   }
 
-  /// Notes files in a recording's folder that no row names. One that is about to be named may be among them at first.
+  private func leftover(of work: String, _ when: String) -> String {
+    let isOver = "was interrupted, and \(when) clears away what is left of it."
+    return isLive ? "\(work) is in progress; or it \(isOver)" : "\(work) \(isOver)"
+  }
+
+  /// Notes files in a recording's folder that no row names. One that is about to be named may be among them at first;
+  /// one that a job has just put there belongs to a recorded attempt.
   private func noteStrangeFiles(
     of id: RecordingID, _ catalog: Catalog, _ report: inout DataCheck.Report
   ) throws(StorageError) {
     var strange: Set<String> = []
     for _ in 0..<2 {
       let names = Set(try store.fileNames(of: id))
-      guard let recording = try readable(id, catalog), let audio = recording.audioFile else { return }
+      guard let recording = try catalog.readableRecording(id), let audio = recording.audioFile else { return }
       let named = [audio, recording.workingFile, recording.waveformFile].compactMap { $0 }
       let files = try named + catalog.conversionFiles(of: id)
       // A sound map is saved next to the file that it describes.
@@ -114,23 +162,21 @@ package struct CheckedFolder: CheckedMedia {
         .subtracting([RecordingDescription.fileName, MediaStore.marker])
       if strange.isEmpty { return }
     }
-    for name in strange.sorted() {
+    let attempts = try catalog.attempts(in: id)
+    for name in strange.sorted() where !attempts.contains(where: { $0.includes(name) }) {
       report.note("strange_file", "recordings/\(id)/\(name)", "No row of the catalog names this file.")
-    }
-  }
-
-  /// Returns the recording; nil if there is none, or if its row can't be read, which is reported elsewhere.
-  private func readable(_ id: RecordingID, _ catalog: Catalog) throws(StorageError) -> Recording? {
-    do { return try catalog.recording(id) } catch {
-      if case .corrupt = error { return nil }
-      throw error
     }
   }
 
   private func checkParts(_ catalog: Catalog, _ report: inout DataCheck.Report) throws(StorageError) {
     var sweep = SweepReport()
     for id in store.parts(&sweep) {
-      guard try catalog.claim(on: id) == .unknown, try !store.isSpare(id) else { continue }
+      do throws(StorageError) {
+        guard try catalog.claim(on: id) == .unknown, try !store.isSpare(id) else { continue }
+      } catch .io(_, _, ENOENT) {
+        // The upload was canceled just now.
+        continue
+      }
       report.add("row_missing", path(of: id), "The catalog has no row for this upload.")
     }
   }

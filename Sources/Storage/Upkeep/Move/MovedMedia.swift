@@ -167,10 +167,7 @@ package struct MovedFolder: MovedMedia {
   }
 
   /// The ID in the folder, if it is a shared one.
-  package func mediaID() throws(StorageError) -> String? {
-    guard FileSystem.identity(of: path("media-id")) != nil else { return nil }
-    return try store.sharedID().id
-  }
+  package func mediaID() throws(StorageError) -> String? { try store.knownID() }
 
   /// Returns the ID of a shared folder; gives it a new one if it has none.
   package func makeMediaID(_ id: String?) throws(StorageError) -> String { try store.sharedID().id }
