@@ -58,6 +58,23 @@ import Testing
     #expect(try Catalog(path: store.catalogPath).recordings(limit: 9).count == 3)
   }
 
+  @Test("a file of a backup that can't be read is damaged, and the others are restored", arguments: ["folder", "pipe"])
+  func unreadableFile(kind: String) throws {
+    _ = try Backup(of: data.path, to: backup, method: .copy).make()
+    let name = "recordings/\(data.recordings[1].id)/audio.wav"
+    try FileSystem.remove("\(backup)/\(name)")
+    if kind == "folder" {
+      try FileSystem.makeFolder("\(backup)/\(name)")
+    } else {
+      #expect(unsafe mkfifo("\(backup)/\(name)", 0o600) == 0)
+    }
+    let restored = data.folder("restored")
+    #expect(try Restoration(of: backup, to: restored).run().damaged == [name])
+    #expect(!FileSystem.isFolder(restored))
+    #expect(try Restoration(of: backup, to: restored, keepsDamaged: true).run().damaged == [name])
+    #expect(try read("\(restored)/recordings/\(data.recordings[2].id)/audio.wav") == "sound 2")
+  }
+
   @Test(
     "a list of checksums that names files outside the backup is refused, and nothing is written",
     arguments: ["../outside", "recordings/../../outside", "/etc/hostname", "recordings//x", ""])

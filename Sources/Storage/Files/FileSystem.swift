@@ -134,7 +134,8 @@ package enum FileSystem {
 
   /// Copies a file, or its first `count` bytes, to a new file and makes the copy durable.
   static func copy(_ old: String, to new: String, bytes count: Int64 = .max) throws(StorageError) {
-    let source = try FileDescriptor(path: old, flags: O_RDONLY)
+    // A pipe in its place would never be opened otherwise.
+    let source = try FileDescriptor(path: old, flags: O_RDONLY | O_NONBLOCK)
     let copy = try FileDescriptor(path: new, flags: O_WRONLY | O_CREAT | O_EXCL)
     var left = count
     var buffer = [UInt8](repeating: 0, count: 256 * 1024)

@@ -87,6 +87,8 @@ private struct BackupContents {
   let method: Backup.Method
   private var report = Backup.Report()
   private var sums: [String] = []
+  /// How many recordings are in memory at once.
+  private static let batch = 500
 
   init(folder: String, method: Backup.Method) {
     (self.folder, self.method) = (folder, method)
@@ -96,11 +98,17 @@ private struct BackupContents {
   mutating func take(from source: String, progress: (Double) -> Bool) throws(StorageError) -> Backup.Report {
     let catalog = try Catalog(path: folder + "/catalog.sqlite")
     for name in ["recordings", "uploads"] { try FileSystem.makeFolder(folder + "/" + name) }
-    let all = try catalog.recordings(limit: .max)
-    for (index, recording) in all.enumerated() {
-      try take(recording, from: source + "/recordings/" + recording.id.text, catalog)
-      guard progress(Double(index + 1) / Double(all.count)) else { throw .cancelled }
-    }
+    let total = Double(try catalog.recordingCount())
+    var (done, place) = (0.0, nil as String?)
+    repeat {
+      let (recordings, next) = try catalog.recordings(limit: Self.batch, after: place)
+      for recording in recordings {
+        try take(recording, from: source + "/recordings/" + recording.id.text, catalog)
+        done += 1
+        guard progress(min(1, done / total)) else { throw .cancelled }
+      }
+      place = next
+    } while place != nil
     for id in try catalog.unreadableRecordings().compactMap(RecordingID.init) {
       try take(unreadable: id, from: source + "/recordings/" + id.text)
     }
@@ -199,7 +207,8 @@ private struct BackupContents {
   }
 
   private func measure(_ inner: String) throws(StorageError) -> (bytes: Int64, sha256: String) {
-    try MediaStore.measure(FileDescriptor(path: folder + "/" + inner, flags: O_RDONLY))
+    // A pipe that was put among the files would never be opened otherwise.
+    try MediaStore.measure(FileDescriptor(path: folder + "/" + inner, flags: O_RDONLY | O_NONBLOCK))
   }
 
   private mutating func note(_ inner: String, digest: String) throws(StorageError) {

@@ -17,6 +17,8 @@ package struct Restoration: Sendable {
   private let backup: String
   private let destination: String
   private let keepsDamaged: Bool
+  /// Why a file of a damaged backup can't be read: it is missing, on a bad part of the disk, or something else.
+  private static let damage = [ENOENT, EIO, EISDIR, ENOTDIR, ELOOP, ENXIO]
 
   /// Restores the folder `backup` to `destination`, which must not exist or must be empty. With `keepsDamaged`,
   /// restores whatever is left of a damaged backup.
@@ -43,7 +45,8 @@ package struct Restoration: Sendable {
         if found.sha256 != digest { report.damaged.append(path) }
         report.files += 1
         report.bytes += found.bytes
-      } catch .io(_, _, ENOENT) {
+      } catch .io(_, backup + "/" + path, let number) where Self.damage.contains(number) {
+        // What was read of it stays.
         report.damaged.append(path)
       }
       guard progress(Double(index + 1) / Double(list.entries.count)) else { throw .cancelled }
