@@ -52,6 +52,8 @@ extension Service {
       media.
       """
     case StorageError.notEmpty(let path): "\(path) isn't empty. Everything is moved to an empty place."
+    case StorageError.otherMove:
+      "Another “stillwave move” into the same place has begun meanwhile. Only that one goes on."
     case StorageError.sourceChanged:
       """
       The place to move from was changed while it was moved. Stop all services that use it, and run the same command \

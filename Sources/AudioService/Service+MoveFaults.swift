@@ -7,6 +7,7 @@ extension Service {
     case .noFolder(let path): "There is no data folder \(path)."
     case .dataFolderAsMedia(let path):
       "\(path) is the data folder of one machine. --media names a folder of its own, which is empty or doesn't exist."
+    case .otherMove(let path): "Another “stillwave move” uses \(path). Wait until it has ended."
     case .nodesAtWork(let count):
       "\(count) sessions of nodes use the catalog. Stop all nodes, and run the same command again."
     case .interrupted(let cause):

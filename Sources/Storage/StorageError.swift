@@ -71,6 +71,9 @@ package enum StorageError: Error, Equatable, Sendable {
   /// Something was to be moved to a place that has something already.
   case notEmpty(path: String)
 
+  /// Another move into the same place has begun meanwhile.
+  case otherMove
+
   /// What was moved isn't what its old place has now: somebody has changed that meanwhile.
   case sourceChanged
 

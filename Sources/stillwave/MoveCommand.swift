@@ -19,7 +19,9 @@ struct MoveCommand: ParsableCommand {
       All services must be stopped: a data folder is locked, and a catalog that nodes are connected to is refused. The \
       place to move to must be empty. The place to move from isn't changed; remove it yourself once the services work \
       with the new one. If the command is interrupted, run it again: it goes on where it was, and until it has ended, \
-      no service starts with the new place. Jobs that ran are queued again.
+      no service starts with the new place. Of two commands that move into one place, the one that was started last \
+      goes on. Jobs that ran are queued again. Waveforms, working copies and conversions whose files are missing or \
+      damaged are left out and made again; sounds that are end the move before any row is copied.
 
       Instead of the URL of a catalog on the command line, STILLWAVE_CATALOG can name it. A password belongs there, in \
       PGPASSWORD or in a password file. If root runs the command, it works as the user who owns the data folder. See \
@@ -43,8 +45,9 @@ struct MoveCommand: ParsableCommand {
     let ok: Bool
     let recordings, uploads, files: Int
     let bytes: Int64
-    let earlierFiles, lostConversions: Int
+    let earlierFiles, lostConversions, lostWaveforms, forgottenRecordings: Int
     let problems: [DataCheck.Finding]
+    let problemCounts: [String: Int]
   }
 
   func run() throws {
@@ -58,7 +61,7 @@ struct MoveCommand: ParsableCommand {
     try DataFolderOptions.run(asOwnerOf: places.folder) { display in
       let report = try places.run(waveformFault: CheckCommand.fault) { display.show(share: $0) }
       StandardStreams.write(try text(report))
-      return report.problems.isEmpty
+      return report.foundProblems.isEmpty
     }
   }
 
@@ -68,16 +71,18 @@ struct MoveCommand: ParsableCommand {
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
       encoder.keyEncodingStrategy = .convertToSnakeCase
       let answer = Answer(
-        ok: report.problems.isEmpty, recordings: report.recordings, uploads: report.uploads, files: report.files,
+        ok: report.foundProblems.isEmpty, recordings: report.recordings, uploads: report.uploads, files: report.files,
         bytes: report.bytes, earlierFiles: report.earlierFiles, lostConversions: report.lostConversions,
-        problems: report.problems)
+        lostWaveforms: report.lostWaveforms, forgottenRecordings: report.forgottenRecordings, problems: report.problems,
+        problemCounts: report.foundProblems.counts)
       return Array(try encoder.encode(answer)) + [UInt8(ascii: "\n")]
     }
-    var lines = report.problems.map { "problem: \($0.path): \($0.detail)" }
-    if !report.problems.isEmpty {
+    var lines = report.foundProblems.lines("problem")
+    if !report.foundProblems.isEmpty {
+      let count = report.foundProblems.count
       lines.append(
-        "Nothing was moved: \(report.problems.count) problems. Run “stillwave check” on the place to move from, repair it, "
-          + "and run the same command again.")
+        "Nothing was moved: \(count < Move.problemLimit ? "" : "at least ")\(count) problems. Run “stillwave check” on the "
+          + "place to move from, repair it, and run the same command again.")
     } else {
       lines.append(
         "\(report.recordings) recordings, \(report.uploads) uploads, \(report.files) files, \(report.bytes) bytes")
@@ -85,6 +90,16 @@ struct MoveCommand: ParsableCommand {
       if report.lostConversions > 0 {
         lines.append(
           "\(report.lostConversions) conversions had lost their files, and are made again when they are needed")
+      }
+      if report.lostWaveforms > 0 {
+        lines.append(
+          "\(report.lostWaveforms) waveforms will be built again, when the service starts or somebody looks at them: their "
+            + "files, or those of the working copies, are missing or damaged")
+      }
+      if report.forgottenRecordings > 0 {
+        lines.append(
+          "\(report.forgottenRecordings) recordings that an earlier run had copied have been deleted since; their files were "
+            + "moved to “orphaned”")
       }
     }
     return Array(lines.map { $0 + "\n" }.joined().utf8)

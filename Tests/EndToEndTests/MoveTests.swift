@@ -234,6 +234,58 @@ struct MoveTests {
     try last.stop()
   }
 
+  @Test("a waveform whose file is lost is built again at the new place, and a lost sound ends the move")
+  func lostWaveforms() throws {
+    let server = try TestServer(dataDirectory: data)
+    let ids = try (1...2).map { seed in
+      try #require(try server.client.uploadReady(WAVFile.noise(seconds: 1, seed: seed))["id"].string)
+    }
+    func waveform(_ client: HTTPClient, of id: String) throws -> JSON {
+      let answer = try client.get("/v1/recordings/\(id)/waveform?width=300")
+      #expect(answer.status == 200, "\(answer.text)")
+      return answer.json
+    }
+    let before = try ids.map { try waveform(server.client, of: $0) }
+    try server.stop()
+    func file(_ start: String) throws -> String {
+      let folder = data + "/recordings/" + ids[0]
+      let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+      return folder + "/" + (try #require(names.first { $0.hasPrefix(start) }))
+    }
+    let commands = try documented()
+    let audio = try file("audio")
+    try FileManager.default.moveItem(atPath: audio, toPath: audio + ".away")
+    let refused = try move(commands.away)
+    #expect(refused.status == 1 && refused.text.contains("The audio is missing.\nNothing was moved: 1 problems."))
+    try FileManager.default.moveItem(atPath: audio + ".away", toPath: audio)
+    try FileManager.default.removeItem(atPath: try file("waveform"))
+    let moved = try move(commands.away)
+    #expect(
+      moved.status == 0 && moved.text.contains("1 waveforms will be built again"), "\(moved.text) \(moved.errors)")
+
+    let node = try TestServer(with: cluster.arguments + ["--node", "n1"], dataDirectory: cluster.folder.file("n1"))
+    #expect(try waveform(node.client, of: ids[1]) == before[1])
+    #expect(try eventually(withinSeconds: 240) { try waveform(node.client, of: ids[0]) == before[0] })
+    #expect(try cluster.check().status == 0)
+    try node.stop()
+
+    // And on the way back, where the start finds out.
+    let key = try #require(try cluster.objects().first { $0.hasPrefix("recordings/\(ids[0])/waveform") })
+    try cluster.put(Array("no pyramid".utf8), as: key)
+    let returned = try move(commands.back + ["--json"])
+    #expect(returned.status == 0, "\(returned.text) \(returned.errors)")
+    #expect(try JSON(returned.output)["lost_waveforms"].int == 1)
+    let last = try TestServer(dataDirectory: back)
+    let isReady = try eventually(withinSeconds: 240) {
+      let names = try FileManager.default.contentsOfDirectory(atPath: back + "/recordings/" + ids[0])
+      return try names.contains { $0.hasPrefix("waveform") }
+        && last.client.recording(ids[0])["waveform"]["state"].string == "ready"
+    }
+    #expect(isReady)
+    #expect(try ids.map { try waveform(last.client, of: $0) } == before)
+    try last.stop()
+  }
+
   @Test("a data folder of an earlier version moves without being changed")
   func earlierVersion() throws {
     let archive = Fixture.path("data-before-keys.tar.gz")

@@ -18,6 +18,8 @@ package struct MovePlaces {
     case noFolder(path: String)
     /// The folder for the media is the data folder of one machine.
     case dataFolderAsMedia(path: String)
+    /// Another move fills the folder for the media.
+    case otherMove(path: String)
     /// Nodes use the catalog.
     case nodesAtWork(sessions: Int)
     /// The move failed after it had begun.
@@ -97,6 +99,8 @@ package struct MovePlaces {
     let move = Move(from: source, to: target, waveformFault: waveformFault)
     do { return try move.run(progress: progress) } catch StorageError.notEmpty(let path) {
       throw StorageError.notEmpty(path: path)
+    } catch StorageError.otherMove {
+      throw StorageError.otherMove
     } catch {
       throw Fault.interrupted(error)
     }
@@ -154,8 +158,11 @@ package struct MovePlaces {
     if let bucket = try bucket(catalog) { return bucket }
     let path = cluster.mediaDirectory ?? ""
     do throws(StorageError) { return MovedFolder(try MediaStore(shared: path, node: "move")) } catch {
-      guard case .inUse = error else { throw error }
-      throw Fault.dataFolderAsMedia(path: path)
+      switch error {
+      case .inUse: throw Fault.dataFolderAsMedia(path: path)
+      case .nodeInUse: throw Fault.otherMove(path: path)
+      default: throw error
+      }
     }
   }
 

@@ -1,38 +1,66 @@
-// A catalog that a move is filling is bound to its media by an ID that isn't the media's, `moving <id>`. So no node
-// starts with it, not even one of an earlier version, which takes the media for others.
+// A catalog that a move is filling is bound to its media by a text that isn't the media's ID, `moving <id> <run>`. So
+// no node starts with it, not even one of an earlier version, which takes the media for others.
+//
+// `run` names the process that fills it. One that begins puts its own name there, and each transaction of a move fails
+// if the name is another's: of two moves into one place, only the one that began last goes on, and a process that was
+// stopped for a while can't end a move whose rows another one has removed.
+
+/// What a catalog that a move may be filling is bound to.
+struct MovingBinding: Sendable, Equatable {
+  private static let prefix = "moving "
+  /// The text in the row; nil if the catalog isn't bound.
+  fileprivate let text: String?
+
+  fileprivate init(_ text: String?) { self.text = text }
+
+  /// A run of a move into the media with an ID.
+  init(media id: String, run: UUIDv7) { text = "\(Self.prefix)\(id) \(run.text)" }
+
+  /// Whether a move is filling the catalog.
+  var isMoving: Bool { text?.hasPrefix(Self.prefix) == true }
+
+  /// The ID of the media, also while a move is filling the catalog.
+  var mediaID: String? {
+    guard let text, isMoving else { return text }
+    return String(text.dropFirst(Self.prefix.count).prefix { $0 != " " })
+  }
+}
 
 extension Catalog {
-  private static let movingPrefix = "moving "
-
-  /// Returns the ID of the media that the catalog is bound to, also if a move is filling it.
-  func movingMedia() throws(StorageError) -> (id: String?, isMoving: Bool) {
-    let bound = try read { try $0.first("SELECT id FROM media_folder", as: String.self) }
-    guard let bound, bound.hasPrefix(Self.movingPrefix) else { return (bound, false) }
-    return (String(bound.dropFirst(Self.movingPrefix.count)), true)
+  /// Returns what the catalog is bound to.
+  func movingBinding() throws(StorageError) -> MovingBinding {
+    try read { MovingBinding(try $0.first("SELECT id FROM media_folder", as: String.self)) }
   }
 
   /// Throws `.unfinishedMove` if a move is filling the catalog that is bound to media with this ID.
   static func checkMoved(_ id: String?) throws(StorageError) {
-    if let id, id.hasPrefix(movingPrefix) { throw .unfinishedMove(path: nil, from: nil) }
+    if MovingBinding(id).isMoving { throw .unfinishedMove(path: nil, from: nil) }
   }
 
-  /// Binds the catalog to the media with an ID, which a move is filling.
-  func bind(toMovingMedia id: String) throws(StorageError) { try bind(only: Self.movingPrefix + id) }
+  /// Begins a run of a move. Throws `.otherMove` if the catalog isn't bound as `before` any more.
+  func bind(_ run: MovingBinding, insteadOf before: MovingBinding) throws(StorageError) {
+    try rebind(before.text, to: run.text)
+  }
 
-  /// Binds the catalog to the media with an ID, which a move has filled.
-  func endMove(toMedia id: String) throws(StorageError) { try bind(only: id) }
+  /// Binds the catalog to the media that a run of a move has filled. Throws `.otherMove` if another one has begun.
+  func end(_ run: MovingBinding) throws(StorageError) { try rebind(run.text, to: run.mediaID) }
 
-  private func bind(only id: String) throws(StorageError) {
+  private func rebind(_ before: String?, to after: String?) throws(StorageError) {
     try write(.statementLocks) { db in
-      try db.run(
-        "INSERT INTO media_folder (id) VALUES (?) ON CONFLICT (one) DO UPDATE SET id = excluded.id", [id])
+      let count =
+        if before == nil {
+          try db.run("INSERT INTO media_folder (id) VALUES (?) ON CONFLICT (one) DO NOTHING", [after])
+        } else {
+          try db.run("UPDATE media_folder SET id = ? WHERE id = ?", [after, before])
+        }
+      guard count == 1 else { throw StorageError.otherMove }
     }
   }
 
-  /// Throws `.otherMedia` unless the catalog is bound to the media with an ID, which a move is filling.
-  static func checkMoving(_ id: String, _ db: CatalogTransaction) throws {
+  /// Throws `.otherMove` if another run of a move has begun. Until the transaction ends, none can.
+  static func check(_ run: MovingBinding, _ db: CatalogTransaction) throws {
     let bound = try db.first("SELECT id FROM media_folder\(db.dialect.changingRows)", as: String.self)
-    guard bound == movingPrefix + id else { throw StorageError.notEmpty(path: "the catalog") }
+    guard bound == run.text else { throw StorageError.otherMove }
   }
 
   /// Whether there is any row that a move would write.

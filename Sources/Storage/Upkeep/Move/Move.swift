@@ -60,8 +60,17 @@ package struct Move {
     /// Number of conversions that were left out, because their file was missing or damaged. They are made again when
     /// someone asks for them.
     package var lostConversions = 0
+    /// Number of recordings whose waveform or working copy was left out, because its file was missing or damaged. The
+    /// service at the new place finds out and builds it again.
+    package var lostWaveforms = 0
+    /// Number of recordings that an earlier run had copied to a data folder and that are gone from the source. Their
+    /// folders are in `orphaned`, so that the service doesn't take them up again.
+    package var forgottenRecordings = 0
     /// What is wrong at the source. If there is anything, no rows were copied.
-    package var problems: [DataCheck.Finding] = []
+    package var foundProblems = DataCheck.Findings()
+
+    /// The first problems of each code.
+    package var problems: [DataCheck.Finding] { foundProblems.listed }
   }
 
   private let source: MoveSource
@@ -82,8 +91,8 @@ package struct Move {
   private static let renewalSeconds = 3600.0
   /// Maximum size of an object with bytes of an upload.
   private static let uploadObjectBytes: Int64 = 64 << 20
-  /// A source with more problems needs `stillwave check`.
-  private static let problemLimit = 1000
+  /// A source with more problems needs `stillwave check`: no more are looked for.
+  package static let problemLimit = 1000
 
   /// Moves everything. Reads every file once. Calls `progress` a few times per second with the fraction done, 0 … 1; it
   /// returns whether to continue.
@@ -92,20 +101,21 @@ package struct Move {
   /// `.diskFull`, `.storeFull` and the errors of the stores. What was copied then stays for the next run. Blocks.
   package func run(progress: (Double) -> Bool = { _ in true }) throws(StorageError) -> Report {
     var report = Report()
-    report.problems = try unreadableRows()
-    guard report.problems.isEmpty else { return report }
+    report.foundProblems = try unreadableRows()
+    guard report.foundProblems.isEmpty else { return report }
     if try isWritten() { return try ended(report) }
     var outcome = ObjectMove.Outcome()
     try copyFiles(&outcome, progress)
     let uploads = try outcome.problems.isEmpty ? copyUploads(&outcome) : []
     (report.files, report.bytes, report.earlierFiles) = (outcome.files, outcome.bytes, outcome.earlierFiles)
-    (report.problems, report.lostConversions) = (outcome.problems, outcome.lostConversions.count)
-    guard report.problems.isEmpty else { return report }
+    (report.foundProblems, report.lostConversions) = (outcome.problems, outcome.lostConversions.count)
+    report.lostWaveforms = outcome.lostWaveforms
+    guard report.foundProblems.isEmpty else { return report }
     try target.media.sync()
     try target.announcements?.renewAnnouncements()
-    let omitted = outcome.lostConversions
+    let (omitted, lost) = (outcome.lostConversions, outcome.lostParts)
     try target.write { [catalog = source.catalog] db, confirm in
-      try Self.copyRows(from: catalog, to: db, uploads, without: omitted, confirm)
+      try Self.copyRows(from: catalog, to: db, uploads, without: omitted, lost, confirm)
     }
     guard try isSame(without: omitted) else { throw .sourceChanged }
     return try ended(report)
@@ -127,21 +137,20 @@ package struct Move {
   }
 
   private func ended(_ report: Report) throws(StorageError) -> Report {
-    try target.end()
     var report = report
+    report.forgottenRecordings = try target.end()
     (report.recordings, report.uploads) = try counts()
     return report
   }
 
-  private func unreadableRows() throws(StorageError) -> [DataCheck.Finding] {
-    try source.catalog.unreadableRecordings().map { id in
-      DataCheck.Finding(
-        code: "row_unreadable", path: "catalog", detail: "The row of recording “\(id)” can't be read.")
+  private func unreadableRows() throws(StorageError) -> DataCheck.Findings {
+    var found = DataCheck.Findings()
+    func add(_ rows: String) {
+      found.add(DataCheck.Finding(code: "row_unreadable", path: "catalog", detail: "\(rows) can't be read."))
     }
-      + source.catalog.unreadableCounts().map { table, count in
-        DataCheck.Finding(
-          code: "row_unreadable", path: "catalog", detail: "\(count) rows of the table “\(table)” can't be read.")
-      }
+    try source.catalog.eachUnreadableRecording { add("The row of recording “\($0)”") }
+    for (table, count) in try source.catalog.unreadableCounts() { add("\(count) rows of the table “\(table)”") }
+    return found
   }
 
   private func counts() throws(StorageError) -> (recordings: Int, uploads: Int) {
@@ -196,7 +205,7 @@ package struct Move {
       guard pieces.reduce(0, { $0 + $1.bytes }) == upload.offset,
         try target.media.take(upload.id, pieces, as: objects, from: source.media)
       else {
-        outcome.problems.append(
+        outcome.problems.add(
           DataCheck.Finding(
             code: "upload_damaged", path: "uploads/\(upload.id)",
             detail: "The upload was acknowledged up to byte \(upload.offset), and there are fewer."))
@@ -225,10 +234,11 @@ package struct Move {
   /// one of the former isn't there.
   package typealias Confirmation = ([String], [String]) throws -> Void
 
-  /// Copies all rows into a transaction.
+  /// Copies all rows into a transaction, except conversions with the keys `omitted`. Rows of recordings may name files
+  /// that are `lost`.
   private static func copyRows(
     from source: Catalog, to target: any SQLSession, _ uploads: [MovedUpload], without omitted: Set<String>,
-    _ confirm: Confirmation
+    _ lost: Set<String>, _ confirm: Confirmation
   ) throws {
     let offsets = Dictionary(uploads.map { ($0.id.text, $0.offset) }) { $1 }
     try source.engine.read { session in
@@ -236,7 +246,7 @@ package struct Move {
         // Triggers have counted what was inserted so far; the source knows better which deleted profiles don't count.
         if table.name == "usage" { try target.run("DELETE FROM usage", bound: []) }
         var inserter = RowInserter(table, target)
-        var named = NamedObjects()
+        var named = NamedObjects(lost: lost)
         try session.eachRow(table.reading, bound: []) { row in
           if row.isOmitted(from: table, omitted) { return true }
           try named.add(row, of: table, confirm)
@@ -277,9 +287,13 @@ private struct MovedUpload: Sendable {
 
 /// Collects the keys that rows name, and has them confirmed in batches.
 private struct NamedObjects {
+  private let lost: Set<String>
   private var named: [String] = []
   private var others: [String] = []
   private static let batch = 300
+
+  /// Objects with the keys `lost` may be missing.
+  init(lost: Set<String>) { self.lost = lost }
 
   mutating func add(_ row: SQLRow, of table: MovedTable, _ confirm: Move.Confirmation) throws {
     let columns = ["recordings": ["audio_key", "working_key", "waveform_key"], "conversions": ["key"]][table.name]
@@ -287,15 +301,16 @@ private struct NamedObjects {
     let keys = columns.compactMap { column in
       if case .text(let key)? = row[column] { key } else { nil }
     }
-    named += keys
+    named += keys.filter { !lost.contains($0) }
+    others += keys.filter(lost.contains)
     if table.name == "recordings", case .text(let id)? = row["id"], !keys.isEmpty {
       others += keys.map { $0 + ".map" } + ["recordings/\(id)/\(RecordingDescription.fileName)"]
     }
-    if named.count >= Self.batch { try flush(confirm) }
+    if max(named.count, others.count) >= Self.batch { try flush(confirm) }
   }
 
   mutating func flush(_ confirm: Move.Confirmation) throws {
-    guard !named.isEmpty else { return }
+    guard !named.isEmpty || !others.isEmpty else { return }
     try confirm(named, others)
     (named, others) = ([], [])
   }

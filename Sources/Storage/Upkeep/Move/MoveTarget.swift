@@ -30,8 +30,9 @@ package protocol MoveTarget: Sendable {
   func write(_ copy: @Sendable (any SQLSession, Move.Confirmation) throws -> Void) throws(StorageError)
   /// Returns the catalog that was written.
   func catalogForReading() throws(StorageError) -> Catalog
-  /// Lets services use the target.
-  func end() throws(StorageError)
+  /// Lets services use the target. Returns how many recordings' folders were set aside, because an earlier run had
+  /// copied them and the catalog doesn't have them any more.
+  func end() throws(StorageError) -> Int
 }
 
 // MARK: - Several machines
@@ -45,30 +46,32 @@ package struct SharedMoveTarget: MoveTarget {
   /// What earlier runs have left.
   package let state: MoveState
   private let catalog: Catalog
-  private let id: String
+  private let run: MovingBinding
 
   /// Prepares a catalog whose tables are those of this version, and its media. Binds them to each other, so that no
-  /// node starts before the move has ended.
+  /// node starts before the move has ended, and no other run of a move goes on.
   ///
-  /// Throws `.notEmpty` if the media have recordings but not of this move, and `.otherMedia` if the catalog belongs to
-  /// other media.
+  /// Throws `.notEmpty` if the media have recordings but not of this move, `.otherMedia` if the catalog belongs to
+  /// other media, and `.otherMove` if another run begins at the same time.
   package init(_ catalog: Catalog, _ media: any MovedMedia, name: String) throws(StorageError) {
-    let bound = try catalog.movingMedia()
+    let bound = try catalog.movingBinding()
     let found = try media.mediaID()
-    if let id = bound.id, let found, id != found { throw .otherMedia(path: media.name) }
+    if let id = bound.mediaID, let found, id != found { throw .otherMedia(path: media.name) }
+    let id: String
     if try catalog.hasMovedRows() {
-      guard let found, bound.id == found else { throw .notEmpty(path: name) }
+      guard let found, bound.mediaID == found else { throw .notEmpty(path: name) }
       id = found
       state = bound.isMoving ? .written : .ended
     } else {
       if !bound.isMoving, try media.hasRecordings() { throw .notEmpty(path: media.name) }
       // The media of an earlier run have their ID since before the catalog was bound to them.
       if bound.isMoving, found == nil { throw .otherMedia(path: media.name) }
-      id = try media.makeMediaID(bound.id)
-      guard bound.id ?? id == id else { throw .otherMedia(path: media.name) }
-      try catalog.bind(toMovingMedia: id)
+      id = try media.makeMediaID(bound.mediaID)
+      guard bound.mediaID ?? id == id else { throw .otherMedia(path: media.name) }
       state = bound.isMoving ? .begun : .new
     }
+    run = MovingBinding(media: id, run: UUIDv7())
+    if state != .ended { try catalog.bind(run, insteadOf: bound) }
     (self.catalog, self.media, self.name) = (catalog, media, name)
   }
 
@@ -81,10 +84,10 @@ package struct SharedMoveTarget: MoveTarget {
   /// Deletes all rows that a move writes. No node has been able to start since. The bytes of uploads become garbage,
   /// because the next run gives them other names.
   package func clear() throws(StorageError) {
-    try catalog.engine.write(.statementLocks) { [id, catalog, media] session in
+    try catalog.engine.write(.statementLocks) { [run, catalog, media] session in
       let db = CatalogTransaction(session)
       try Self.withoutCounting(db) {
-        try Catalog.checkMoving(id, db)
+        try Catalog.check(run, db)
         if media.isBucket {
           // “WHERE true” keeps SQLite from taking ON for a part of a join.
           try db.run(
@@ -117,7 +120,7 @@ package struct SharedMoveTarget: MoveTarget {
     try catalog.engine.write(.statementLocks) { session in
       let db = CatalogTransaction(session)
       try Self.withoutCounting(db) {
-        try Catalog.checkMoving(id, db)
+        try Catalog.check(run, db)
         guard try !Catalog.hasMovedRows(db) else { throw StorageError.notEmpty(path: name) }
         try copy(db) { try confirm($0, $1, db) }
       }
@@ -129,8 +132,11 @@ package struct SharedMoveTarget: MoveTarget {
     for key in named where try media.find(key) == nil { throw StorageError.sourceChanged }
   }
 
-  /// Binds the catalog to its media for good.
-  package func end() throws(StorageError) { if state != .ended { try catalog.endMove(toMedia: id) } }
+  /// Binds the catalog to its media for good. Sets nothing aside: what no row names stays, as always.
+  package func end() throws(StorageError) -> Int {
+    if state != .ended { try catalog.end(run) }
+    return 0
+  }
 }
 
 // MARK: - One machine
@@ -203,17 +209,34 @@ package final class FolderMoveTarget: MoveTarget {
   }
 
   /// Puts the catalog in place and removes the mark.
-  package func end() throws(StorageError) {
+  package func end() throws(StorageError) -> Int {
     let new = catalog.withLock { catalog in
       defer { catalog = nil }
       return catalog
     }
-    try new?.close()
+    var forgotten = 0
+    if let new {
+      forgotten = try setAsideForgotten(new)
+      try new.close()
+    }
     for suffix in ["-wal", "-shm"] { _ = try FileSystem.removeFile(newPath + suffix) }
     try FileDescriptor(path: newPath, flags: O_RDWR).sync()
     try FileSystem.rename(newPath, to: store.catalogPath)
     try FileSystem.syncFolder(store.directory)
     try store.removeUnfinishedMove()
+    return forgotten
+  }
+
+  /// Sets aside the folders of recordings that an earlier run has copied and that were deleted since: with their
+  /// descriptions, a start would give them their rows back.
+  private func setAsideForgotten(_ catalog: Catalog) throws(StorageError) -> Int {
+    guard state != .new else { return 0 }
+    var count = 0
+    for id in try store.recordingFolders() where try catalog.claim(on: id) != .owned {
+      try store.setAside(id)
+      count += 1
+    }
+    return count
   }
 }
 

@@ -19,9 +19,24 @@ struct ObjectMove: Sendable {
     var bytes: Int64 = 0
     /// Files that an earlier run had put.
     var earlierFiles = 0
-    var problems: [DataCheck.Finding] = []
+    var problems = DataCheck.Findings()
     /// The keys of conversions that are missing or damaged. They can be made again.
     var lostConversions: Set<String> = []
+    /// The keys of waveforms and working copies that are missing or damaged, or that the service has given up already.
+    /// It builds them again: their rows stay, and say which these are.
+    var lostParts: Set<String> = []
+    /// How many waveforms have to be built again because of that.
+    var lostWaveforms = 0
+
+    mutating func add(_ more: Self) {
+      files += more.files
+      bytes += more.bytes
+      earlierFiles += more.earlierFiles
+      problems.add(more.problems)
+      lostConversions.formUnion(more.lostConversions)
+      lostParts.formUnion(more.lostParts)
+      lostWaveforms += more.lostWaveforms
+    }
   }
 
   /// Most of the time is spent waiting for a store or a disk.
@@ -72,15 +87,7 @@ struct ObjectMove: Sendable {
 
     func stop(_ failure: StorageError) { state.withLock { $0.failure = $0.failure ?? failure } }
 
-    func add(_ more: Outcome) {
-      state.withLock { state in
-        state.outcome.files += more.files
-        state.outcome.bytes += more.bytes
-        state.outcome.earlierFiles += more.earlierFiles
-        state.outcome.problems += more.problems
-        state.outcome.lostConversions.formUnion(more.lostConversions)
-      }
-    }
+    func add(_ more: Outcome) { state.withLock { $0.outcome.add(more) } }
   }
 
   // MARK: One recording
@@ -89,16 +96,13 @@ struct ObjectMove: Sendable {
     var outcome = Outcome()
     let recording = group.recording
     // The job that produces it hasn't finished.
-    guard let audio = recording.audioKey else { return outcome }
+    guard let audio = recording.audioKey else {
+      outcome.lostParts = Set([recording.workingKey, recording.waveformKey].compactMap { $0?.description })
+      return outcome
+    }
     let sound = ExpectedObject(key: audio, bytes: recording.bytes, sha256: recording.sha256)
-    if let fault = try transfer(sound, &outcome) { outcome.add("audio", "audio", audio, fault) }
-    if let key = recording.workingKey {
-      let working = ExpectedObject(key: key, bytes: recording.workingBytes, sha256: nil)
-      if let fault = try transfer(working, &outcome) { outcome.add("working_copy", "working copy", key, fault) }
-    }
-    if let key = recording.waveformKey {
-      if let fault = try moveWaveform(key, &outcome) { outcome.add("waveform", "waveform", key, fault) }
-    }
+    if let fault = try transfer(sound, &outcome) { outcome.add(fault, of: audio) }
+    try moveParts(of: recording, &outcome)
     for key in [audio, recording.workingKey].compactMap({ $0?.map }) {
       _ = try transfer(ExpectedObject(key: key, bytes: nil, sha256: nil), &outcome)
     }
@@ -110,17 +114,34 @@ struct ObjectMove: Sendable {
     return outcome
   }
 
-  /// Copies a waveform, whose own checksums are compared: no row has its SHA-256. One of both places is a folder. A
-  /// damaged one is left at neither place, where a later run would take it for the right one.
-  private func moveWaveform(_ key: ObjectKey, _ outcome: inout Outcome) throws(StorageError) -> Fault? {
-    if let path = source.path(of: "\(key)") {
-      guard try source.find("\(key)") != nil else { return .missing }
-      if let fault = waveformFault(path) { return .waveform(fault) }
+  /// Copies the working copy and the waveform, as far as they are intact and the service hasn't given them up: it keeps
+  /// the name of a waveform that it still has to build again.
+  private func moveParts(of recording: Recording, _ outcome: inout Outcome) throws(StorageError) {
+    var lost: [ObjectKey] = []
+    if let key = recording.workingKey {
+      let working = ExpectedObject(key: key, bytes: recording.workingBytes, sha256: nil)
+      if try transfer(working, &outcome) != nil { lost.append(key) }
     }
-    if let fault = try transfer(ExpectedObject(key: key, bytes: nil, sha256: nil), &outcome) { return fault }
-    guard let path = target.path(of: "\(key)"), let fault = waveformFault(path) else { return nil }
+    if let key = recording.waveformKey {
+      let isMoved = recording.waveformState == .ready ? try moveWaveform(key, &outcome) : false
+      if !isMoved { lost.append(key) }
+    }
+    guard !lost.isEmpty else { return }
+    outcome.lostParts = Set(lost.map(\.description))
+    if [.ready, .failed].contains(recording.waveformState) { outcome.lostWaveforms = 1 }
+  }
+
+  /// Copies a waveform, whose own checksums are compared: no row has its SHA-256. One of both places is a folder. A
+  /// damaged one is left at neither place, where a later run would take it for the right one. Returns whether it is
+  /// intact.
+  private func moveWaveform(_ key: ObjectKey, _ outcome: inout Outcome) throws(StorageError) -> Bool {
+    if let path = source.path(of: "\(key)") {
+      guard try source.find("\(key)") != nil, waveformFault(path) == nil else { return false }
+    }
+    guard try transfer(ExpectedObject(key: key, bytes: nil, sha256: nil), &outcome) == nil else { return false }
+    guard let path = target.path(of: "\(key)"), waveformFault(path) != nil else { return true }
     try FileSystem.remove(path)
-    return .waveform(fault)
+    return false
   }
 
   /// Copies an object. Returns what is wrong with it at the source, if anything.
@@ -156,7 +177,6 @@ struct ObjectMove: Sendable {
     case missing
     case length(found: Int64, expected: Int64)
     case content
-    case waveform(String)
 
     static func differs(from object: ExpectedObject, _ found: FoundObject) -> Fault {
       if let expected = object.bytes, expected != found.bytes { return .length(found: found.bytes, expected: expected) }
@@ -166,15 +186,14 @@ struct ObjectMove: Sendable {
 }
 
 extension ObjectMove.Outcome {
-  fileprivate mutating func add(_ code: String, _ name: String, _ key: ObjectKey, _ fault: ObjectMove.Fault) {
-    let (ending, detail) =
+  fileprivate mutating func add(_ fault: ObjectMove.Fault, of audio: ObjectKey) {
+    let (code, detail) =
       switch fault {
-      case .missing: ("missing", "The \(name) is missing.")
+      case .missing: ("audio_missing", "The audio is missing.")
       case .length(let found, let expected):
-        ("damaged", "The \(name) has \(found) bytes; the catalog says \(expected).")
-      case .waveform(let fault): ("damaged", "The waveform's file is damaged: \(fault).")
-      case .content: ("damaged", "The \(name)'s SHA-256 is not what the catalog says.")
+        ("audio_damaged", "The audio has \(found) bytes; the catalog says \(expected).")
+      case .content: ("audio_damaged", "The audio's SHA-256 is not what the catalog says.")
       }
-    problems.append(DataCheck.Finding(code: "\(code)_\(ending)", path: "\(key)", detail: detail))
+    problems.add(DataCheck.Finding(code: code, path: "\(audio)", detail: detail))
   }
 }
