@@ -241,13 +241,25 @@ class Walk:
 
     def stopped_job(self, location, services):
         """Starts a job, whose worker stands still. Returns its address, which service's it is, and its worker."""
-        status, fields, body = self.ask(
-            "POST", location + "/denoise", "{}", {"Content-Type": "application/json", "Origin": self.origin})
-        assert status == 202, body
-        found = wait("the job has a worker", lambda: [
-            (service, worker) for service in services for worker in workers(service.pid, b"denoise")])
-        os.kill(found[0][1], signal.SIGSTOP)
-        return self.below(fields["Location"]), *found[0]
+        # With few bytes, one may end before its worker is seen.
+        for _ in range(20):
+            status, fields, body = self.ask(
+                "POST", location + "/denoise", "{}", {"Content-Type": "application/json", "Origin": self.origin})
+            assert status == 202, body
+            job = self.below(fields["Location"])
+
+            def has_ended(job=job):
+                return self.json(job.removeprefix(self.prefix))["finished_at"] is not None
+
+            wait("the job has a worker", lambda: any(workers(service.pid, b"denoise") for service in services) or has_ended())
+            for service in services:
+                for worker in workers(service.pid, b"denoise"):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(worker, signal.SIGSTOP)
+                        if not has_ended():
+                            return job, service, worker
+                        os.kill(worker, signal.SIGCONT)
+        raise AssertionError("every job ends too soon")
 
     def events(self, location, services):
         """An event comes when it happens: the job's worker, one of these services', stands still until it was read."""
