@@ -149,6 +149,6 @@ import Waveform
     }
     #expect(try isOpen())
     bench.runner.live.remove(try #require(recording.waveformJob))
-    #expect(try !isOpen())
+    try await bench.eventually { try !isOpen() }
   }
 }

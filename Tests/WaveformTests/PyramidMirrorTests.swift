@@ -57,6 +57,31 @@ struct PyramidMirrorTests {
     }
   }
 
+  @Test("a copy's last reference closes nothing itself, because closing a large file takes long")
+  func closing() throws {
+    try withSource { path, source, copy in
+      let writer = try PyramidWriter(creating: path, sampleRate: 8000, channels: 1)
+      func openCopies() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
+          let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)
+          return target == copy + " (deleted)"
+        }
+      }
+      do {
+        FileClosing.queue.suspend()
+        defer { FileClosing.queue.resume() }
+        do {
+          let mirror = try PyramidMirror(creating: copy, header: source.header())
+          #expect(try openCopies() == 2 && mirror.readyFrames == 0)
+        }
+        #expect(try openCopies() == 2)
+      }
+      FileClosing.queue.sync {}
+      #expect(try openCopies() == 0)
+      _ = consume writer
+    }
+  }
+
   @Test(
     "whatever the steps, a copy equals the original for everything it promises, and fetches each block once",
     arguments: [(1, 300), (2, 40), (5, 20)])

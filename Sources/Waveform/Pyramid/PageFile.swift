@@ -20,7 +20,7 @@ final class PageFile: Sendable {
     guard try status().st_mode & S_IFMT == S_IFREG else { throw .malformedPyramid(field: "file") }
   }
 
-  deinit { close(descriptor) }
+  deinit { FileClosing.close(descriptor) }
 
   /// Returns the current size in bytes.
   func size() throws(WaveformError) -> Int64 { Int64(try status().st_size) }

@@ -27,7 +27,11 @@ package final class PyramidFile: Sendable {
   }
 
   convenience init(path: String, cache: PageCache) throws(WaveformError) {
-    let file = try PageFile(path: path)
+    try self.init(try PageFile(path: path), cache: cache)
+  }
+
+  /// Reads a file that is open already.
+  convenience init(_ file: PageFile, cache: PageCache = .shared) throws(WaveformError) {
     let header = try file.read(0..<1)
     let layout = try PyramidLayout(header: header.span)
     let frames = PyramidLayout.totalFrames(header: header.span)

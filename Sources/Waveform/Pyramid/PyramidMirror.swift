@@ -4,8 +4,8 @@ import Synchronization
 /// says which bytes it fetches.
 ///
 /// The copy never shows a point before everything that belongs to it has been fetched and verified: `readyFrames` grows
-/// last. The file has no name, so its disk space is free when the last reference is gone, also after a crash. It can be
-/// read on any thread; `update` is called by one thread at a time.
+/// last. The file has no name, so its disk space is free soon after the last reference is gone, also after a crash. It
+/// can be read and released on any thread; `update` is called by one thread at a time.
 package final class PyramidMirror: Sendable {
   /// The file. Of its points, those of `readyFrames` are valid.
   package let file: PyramidFile
@@ -26,11 +26,11 @@ package final class PyramidMirror: Sendable {
   /// Throws `.io`, and, if `header` isn't a pyramid's, `.malformedPyramid` or `.outdatedPyramid`. Blocks.
   package init(creating path: String, header: [UInt8]) throws(WaveformError) {
     layout = try Self.parse(header).layout
-    let output = try WrittenFile(creating: path)
+    let output = try WrittenFile(creating: path, closingLater: true)
     do throws(WaveformError) {
       try output.write(layout.header(totalFrames: nil).span, at: 0)
-      file = try PyramidFile(path: path)
-      pages = try PageFile(path: path)
+      let pages = try PageFile(path: path)
+      (self.pages, file) = (pages, try PyramidFile(pages))
     } catch {
       output.removeName()
       throw error

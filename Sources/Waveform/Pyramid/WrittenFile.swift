@@ -4,15 +4,16 @@ import Glibc
 struct WrittenFile: ~Copyable {
   private let descriptor: Int32
   private let path: String
+  private let closesLater: Bool
 
   /// Creates a new file. Unlinks an existing one instead of truncating it, so that processes that have it open keep it.
-  init(creating path: String) throws(WaveformError) {
-    self.init(owning: try Self.create(path), path: path)
+  /// With `closingLater`, it is closed in the background.
+  init(creating path: String, closingLater: Bool = false) throws(WaveformError) {
+    self.init(owning: try Self.create(path), path: path, closesLater: closingLater)
   }
 
-  private init(owning descriptor: Int32, path: String) {
-    self.descriptor = descriptor
-    self.path = path
+  private init(owning descriptor: Int32, path: String, closesLater: Bool) {
+    (self.descriptor, self.path, self.closesLater) = (descriptor, path, closesLater)
   }
 
   private static func create(_ path: String) throws(WaveformError) -> Int32 {
@@ -22,7 +23,9 @@ struct WrittenFile: ~Copyable {
     return descriptor
   }
 
-  deinit { close(descriptor) }
+  deinit {
+    if closesLater { FileClosing.close(descriptor) } else { close(descriptor) }
+  }
 
   /// Writes little-endian words at a position counted in words. Blocks. A full disk is `.io` with `ENOSPC`.
   func write(_ words: Span<UInt64>, at position: Int64) throws(WaveformError) {
