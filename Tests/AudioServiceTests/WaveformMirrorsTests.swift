@@ -68,12 +68,15 @@ import Waveform
     try Builder(GrowingFiles(secret: try secret(), context: bench.context))
   }
 
-  private func mirrors(_ text: String = secret) throws -> WaveformMirrors {
+  private func mirrors(
+    _ text: String = secret, checkRoom: @escaping @Sendable () throws -> Void = {}
+  ) throws -> WaveformMirrors {
     let bench = bench
     return WaveformMirrors(
       secret: try secret(text),
       .init(live: elsewhere, log: ServiceLog(bench.logged.logger), time: { bench.catalog.time }) {
-        bench.store.temporaryPath()
+        try checkRoom()
+        return bench.store.temporaryPath()
       })
   }
 
@@ -169,6 +172,71 @@ import Waveform
     report(second, from: builder.address)
     try await expectShown(Int64(3 * Self.block), in: table)
     #expect(mirrors.count == 1)
+  }
+
+  /// The number of open files without a name that are copies.
+  private func openCopies() throws -> Int {
+    try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
+      let target = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)) ?? ""
+      return target.hasPrefix(bench.store.incoming + "/") && target.hasSuffix(" (deleted)")
+    }
+  }
+
+  @Test func theCopyOfADeadAttemptGoesOnceTheNextIsKnownWithoutAnotherLook() async throws {
+    let (builder, mirrors) = (try builder(), try mirrors())
+    elsewhere.whenChanged { mirrors.jobChanged($0.id) }
+    var first = try Writing(bench, job, attempt: 1)
+    try first.append(frames: 2 * Self.block)
+    report(first, from: builder.address)
+    try await expectShown(Int64(2 * Self.block), in: table(mirrors))
+    elsewhere.update(job) { $0.progress?.fraction = 0.9 }
+    #expect(try mirrors.count == 1 && openCopies() == 2)
+    // An attempt of a node that names no address, as those of the version before don't.
+    let second = AttemptToken(job: job, attempt: 2, nonce: "0123456789abcdef")
+    elsewhere.update(job) { ($0.writer, $0.address, $0.attempts, $0.startedAt) = (second, nil, 2, .now) }
+    #expect(mirrors.count == 0)
+    try await bench.eventually { try openCopies() == 0 }
+  }
+
+  @Test func theCopyOfALostNodeStaysForThoseWhoLookAndThenGoes() async throws {
+    let (builder, mirrors) = (try builder(), try mirrors())
+    elsewhere.whenChanged { mirrors.jobChanged($0.id) }
+    let table = table(mirrors)
+    var writing = try Writing(bench, job, attempt: 1)
+    try writing.append(frames: 2 * Self.block)
+    report(writing, from: builder.address)
+    try await expectShown(Int64(2 * Self.block), in: table)
+    try writing.append(frames: 20 * Self.block)
+    let (requests, ready) = (builder.server.statistics.requests, writing.writer.readyFrames)
+    elsewhere.update(job) {
+      $0.isRunning = false
+      $0.progress?.readyFrames = ready
+    }
+    #expect(try await table.open(recording.id).extent.availableFrames == Int64(2 * Self.block))
+    try await bench.eventually { mirrors.count == 0 }
+    #expect(builder.server.statistics.requests == requests, "a node that is lost is not asked")
+    try await bench.eventually { try openCopies() == 0 }
+  }
+
+  @Test func aCopyStopsGrowingInTheMiddleOfAFetchIfTheDiskBecomesFull() async throws {
+    let checks = Mutex(0)
+    let mirrors = try mirrors {
+      let count = checks.withLock { count in
+        count += 1
+        return count
+      }
+      if count > 1 { throw StorageError.diskFull }
+    }
+    let builder = try builder()
+    var writing = try Writing(bench, job, attempt: 1)
+    // A step has 170 blocks of two channels and their mix.
+    let silence = [Int16](repeating: 0, count: 2 * Self.block)
+    for _ in 0..<200 { try writing.writer.append(silence.span) }
+    try writing.writer.publish()
+    report(writing, from: builder.address)
+    try await expectShown(Int64(170 * Self.block), in: table(mirrors))
+    try await bench.eventually { bench.logged.failures.count == 1 }
+    #expect(try await table(mirrors).open(recording.id).extent.availableFrames == Int64(170 * Self.block))
   }
 
   @Test("a node that gives no file or a wrong one is noted, and only the progress is shown")

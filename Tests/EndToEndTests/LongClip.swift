@@ -12,7 +12,7 @@ enum LongClip {
     let path = folder.file("long.flac")
     let noise = "anoisesrc=duration=\(seconds):sample_rate=\(rate):color=pink:amplitude=0.3:seed=5"
     try Tool.ffmpeg.run([
-      "-v", "error", "-f", "lavfi", "-i", noise, "-ac", "2", "-c:a", "flac", "-compression_level", "0", path,
+      "-v", "error", "-y", "-f", "lavfi", "-i", noise, "-ac", "2", "-c:a", "flac", "-compression_level", "0", path,
     ])
     return try contents(path)
   }

@@ -107,7 +107,10 @@ final class Context: Sendable {
       if $0.leavesTraces { erasure.note() }
       changes.post($0)
     }
-    runner.live.whenChanged { [changes] in changes.post(CatalogChanges(jobs: [JobChange($0.id, of: $0.tenant)])) }
+    runner.live.whenChanged { [changes, weak mirrors] in
+      mirrors?.jobChanged($0.id)
+      changes.post(CatalogChanges(jobs: [JobChange($0.id, of: $0.tenant)]))
+    }
     counter?.count()
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work, base: configuration.basePath)
     metrics = Metrics(webhooks)

@@ -32,7 +32,8 @@ struct MirrorSchedule: Sendable {
   /// Seconds after a failure without another fetch.
   static let retrySeconds = 5.0
 
-  private var isAwake = false
+  /// Whether somebody has looked within the last seconds, so that further events are awaited.
+  private(set) var isAwake = false
   private var lookedAt = -Double.infinity
   private var fetchedAt = -Double.infinity
   private var notBefore = -Double.infinity

@@ -6,10 +6,12 @@ import Storage
 import Synchronization
 import Waveform
 
-/// Copies of the waveforms that jobs on other nodes are writing, for as long as the jobs run.
+/// Copies of the waveforms that jobs on other nodes are writing.
 ///
 /// What is copied is decided by PyramidMirror, and when by MirrorSchedule. If a copy can't be made or continued, only
-/// the job's progress is known, or what was copied before. Thread-safe.
+/// the job's progress is known, or what was copied before. A copy goes when its job has ended or another attempt has
+/// begun. If the node that wrote the original is lost, it stays until then for those who look at it, and else goes at
+/// once. Thread-safe.
 final class WaveformMirrors: Sendable {
   /// What the copies need from the rest of the service.
   struct Surroundings: Sendable {
@@ -29,6 +31,12 @@ final class WaveformMirrors: Sendable {
     var isBroken = false
     /// How often in a row the node didn't have the file.
     var absences = 0
+
+    /// Whether another attempt has begun, or none runs and nobody looks.
+    func isUnneeded(for job: LiveJob) -> Bool {
+      guard let writer = job.writer, writer.attempt >= token.attempt else { return false }
+      return writer != token || !job.isRunning && !schedule.isAwake
+    }
   }
 
   private enum Fault: Error { case missing, invalidAddress }
@@ -47,8 +55,8 @@ final class WaveformMirrors: Sendable {
 
   /// The time for one answer, and after which a fetch makes no further step, in seconds.
   private static let fetchSeconds = 5.0
-  /// The maximum number of copies. Of further jobs, only the progress is known.
-  private static let limit = 1000
+  /// The maximum number of copies, each with two open files. Of further jobs, only the progress is known.
+  static let limit = 256
   private static let complaintSeconds = 60.0
 
   init(secret: NodeSecret, _ around: Surroundings) { (self.secret, self.around) = (secret, around) }
@@ -57,7 +65,8 @@ final class WaveformMirrors: Sendable {
   /// for some seconds. nil if there is none yet. Doesn't block.
   func mirror(of job: LiveJob) -> PyramidMirror? {
     guard let token = job.writer, job.address != nil else { return nil }
-    let (mirror, action, dropped) = entries.withLock { entries -> (PyramidMirror?, MirrorSchedule.Action, Entry?) in
+    // What is dropped is released outside of the lock.
+    let (mirror, action, _) = entries.withLock { entries -> (PyramidMirror?, MirrorSchedule.Action, Entry?) in
       var dropped: Entry?
       if let known = entries[token.job], known.token != token {
         // The job may have been looked up before its next attempt began.
@@ -71,14 +80,22 @@ final class WaveformMirrors: Sendable {
       entries[token.job] = entry
       return (entry.mirror, action, dropped)
     }
-    withExtendedLifetime(dropped) {}
     perform(action, token)
     return mirror
   }
 
   /// Removes the copy of a job that has ended.
-  func drop(_ job: JobID) {
-    let dropped = entries.withLock { $0.removeValue(forKey: job) }
+  func drop(_ job: JobID) { drop(job) { _ in true } }
+
+  /// Removes the copy of a job if it isn't needed any more, because the table of jobs has changed.
+  func jobChanged(_ id: JobID) {
+    guard let job = around.live[id] else { return }
+    drop(id) { $0.isUnneeded(for: job) }
+  }
+
+  private func drop(_ job: JobID, if isUnneeded: (Entry) -> Bool) {
+    let dropped = entries.withLock { $0[job].map(isUnneeded) == true ? $0.removeValue(forKey: job) : nil }
+    // Outside of the lock.
     withExtendedLifetime(dropped) {}
   }
 
@@ -90,7 +107,10 @@ final class WaveformMirrors: Sendable {
   private var now: Double { (.now - start) / .seconds(1) }
 
   private static func lag(of mirror: PyramidMirror?, behind job: LiveJob) -> MirrorSchedule.Lag {
-    guard let progress = job.progress, mirror?.isFinished != true else { return .init(blocks: 0, isEnd: false) }
+    // Of a node that is lost, nothing more will come.
+    guard job.isRunning, let progress = job.progress, mirror?.isFinished != true else {
+      return .init(blocks: 0, isEnd: false)
+    }
     return .init(
       blocks: max(progress.readyFrames, 0) / PyramidMirror.blockFrames
         - (mirror?.readyFrames ?? 0) / PyramidMirror.blockFrames,
@@ -108,8 +128,7 @@ final class WaveformMirrors: Sendable {
   /// The job if the attempt still runs on another node. If not, drops its copy.
   private func job(of token: AttemptToken) -> LiveJob? {
     if let job = around.live[token.job], job.writer == token, job.address != nil { return job }
-    let dropped = entries.withLock { $0[token.job]?.token == token ? $0.removeValue(forKey: token.job) : nil }
-    withExtendedLifetime(dropped) {}
+    drop(token.job) { $0.token == token }
     return nil
   }
 
@@ -125,6 +144,7 @@ final class WaveformMirrors: Sendable {
   private func tick(_ token: AttemptToken) {
     guard let job = job(of: token) else { return }
     let action = change(token) { $0.schedule.tick(at: now, Self.lag(of: $0.mirror, behind: job)) }
+    if action == .nothing { jobChanged(token.job) }
     perform(action ?? .nothing, token)
   }
 
@@ -190,7 +210,8 @@ final class WaveformMirrors: Sendable {
       _ = change(token) { $0.mirror = mirror }
     }
     try mirror.update(header: header, ready: job.progress?.readyFrames ?? 0, fetch: fetch) {
-      now < deadline && around.live[token.job]?.writer == token
+      // Within the time, a fast network brings more than the disk's reserve.
+      now < deadline && around.live[token.job]?.writer == token && (try? around.makeRoom()) != nil
     }
   }
 
