@@ -66,7 +66,10 @@ package final class Service: Sendable {
       context.log.answered(request, with: problem, for: error)
       return problem.response()
     }
-    HTTPServer.raiseDescriptorLimit(forConnections: configuration.httpLimits.connectionCount)
+    var connections = configuration.httpLimits.connectionCount
+    if context.mirrors != nil { connections += WaveformMirrors.limit }
+    if configuration.cluster.nodes.listen != nil { connections += NodeServer.connectionLimit }
+    HTTPServer.raiseDescriptorLimit(forConnections: connections)
     let server = HTTPServer(http, responder: responder)
     self.server = server
     operators = Self.operatorsServer(configuration, context)
@@ -215,9 +218,13 @@ package final class Service: Sendable {
         context.log.failure("the feed of other nodes' changes was interrupted", ["reason": reason])
       })
     try context.webhooks.resume()
-    if let nodes, let address = try nodes.start() {
+    if let nodes, let (address, isLocal) = try nodes.start() {
       context.runner.announce(address: address)
       context.log.notice("other nodes' port", ["address": address])
+      if isLocal {
+        context.log.notice(
+          "nodes on other machines can't reach this one's port for them; see --cluster-address", ["address": address])
+      }
     }
     try context.runner.resume()
     context.uploads.keepRemovingExpired()

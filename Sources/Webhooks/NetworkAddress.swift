@@ -39,6 +39,17 @@ package struct NetworkAddress: Hashable, Sendable {
     return Self.publicIPv6.contains(self) && !Self.privateIPv6.contains { $0.contains(self) }
   }
 
+  /// Whether the address stands for all addresses of a machine: 0.0.0.0 or ::.
+  package var isUnspecified: Bool { ipv4.bytes.allSatisfy { $0 == 0 } }
+
+  /// Whether only the machine itself can reach the address: 127.0.0.0/8, ::1, or one that is unspecified.
+  package var isOfThisMachine: Bool {
+    isUnspecified || ipv4.bytes.count == 4 && ipv4.bytes[0] == 127 || bytes == [UInt8](repeating: 0, count: 15) + [1]
+  }
+
+  /// The same, as an IPv4 address if it is one that is written as IPv6 (::ffff:0:0/96).
+  private var ipv4: NetworkAddress { Self.mapped.contains(self) ? embeddedIPv4 ?? self : self }
+
   /// The IPv4 address embedded in this one.
   var embeddedIPv4: NetworkAddress? {
     if Self.mapped.contains(self) || Self.nat64.contains(self) { return NetworkAddress(bytes: Array(bytes[12...])) }

@@ -133,6 +133,8 @@ struct BucketGrowthTests {
     #expect(try fetches("failed", of: api) == 0)
     try api.stop()
     try builder.stop()
+    let log = try String(contentsOfFile: builder.command.folder.file("errors"), encoding: .utf8)
+    #expect(log.contains("nodes on other machines can't reach"), "it names the others 127.0.0.1: \(log)")
   }
 
   /// Compares what both nodes show of a growing waveform a few times. Returns what was seen.

@@ -13,6 +13,9 @@ struct NodeServer: Sendable {
   private let server: HTTPServer
   private let settings: NodeSettings
 
+  /// The maximum number of connections.
+  static let connectionLimit = 256
+
   /// Returns nil if no other node is to reach this one.
   init?(_ context: Context) {
     let cluster = context.configuration.cluster
@@ -22,13 +25,19 @@ struct NodeServer: Sendable {
     settings = cluster.nodes
     var http = HTTPServerConfiguration()
     (http.host, http.port, http.loopCount) = (listen.host, listen.port, 1)
-    http.limits.connectionCount = 256
+    http.limits.connectionCount = Self.connectionLimit
     http.refusal = { problem, _ in HTTPResponse(problem.status) }
     server = HTTPServer(http, responder: GrowingFiles(secret: secret, context: context))
   }
 
-  /// Starts to listen. Returns the address by which other nodes find it, `HOST:PORT`. Throws `HTTPServerError`.
-  func start() throws(HTTPServerError) -> String? { settings.announced(port: try server.start().port) }
+  /// Starts to listen. Returns the address by which other nodes find it, `HOST:PORT`, and whether it is one that only
+  /// this machine can reach. Throws `HTTPServerError`.
+  func start() throws(HTTPServerError) -> (address: String, isLocal: Bool)? {
+    let bound = try server.start()
+    guard let address = settings.announced(port: bound.port) else { return nil }
+    // A name may stand for an address of this machine.
+    return (address, NodeSettings.isLocal(settings.address?.host ?? bound.host))
+  }
 
   /// Stops, and ends what hasn't been sent after a second.
   func stop() async { await server.stop(within: 1) }

@@ -1,4 +1,5 @@
 import HTTP
+import Webhooks
 
 /// How the nodes of a cluster reach each other, to show waveforms that other nodes build. By default they don't.
 struct NodeSettings: Sendable {
@@ -36,6 +37,14 @@ struct NodeSettings: Sendable {
     }
   }
 
+  /// Whether a host is one that other machines can't find this one by: they would reach themselves, or nothing.
+  static func isLocal(_ host: String) -> Bool {
+    if ["localhost", "localhost."].contains(host.lowercased()) || host.lowercased().hasSuffix(".localhost") {
+      return true
+    }
+    return NetworkAddress(host)?.isOfThisMachine ?? false
+  }
+
   /// Returns the address by which other nodes find this one, if it listens on `port`.
   func announced(port: UInt16) -> String? {
     guard let listen else { return nil }
@@ -48,7 +57,7 @@ extension ListeningAddress {
   var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
   /// Whether other machines may find this one by it: it doesn't stand for all addresses.
-  var namesOneMachine: Bool { !["", "0.0.0.0", "::", "0"].contains(host) }
+  var namesOneMachine: Bool { !["", "0"].contains(host) && NetworkAddress(host)?.isUnspecified != true }
 
   /// Whether a text is an address that a node can be called at.
   static func canBeCalled(_ text: String) -> Bool {
