@@ -155,6 +155,13 @@ struct CatalogFeedTests {
     let addressed = AttemptProgress(token, report: progress.report, address: "10.0.0.1:8090")
     let told = CatalogMessage.progress(addressed).line(from: "n1")
     #expect(CatalogMessage.parse(told)?.message == .progress(addressed))
+    // Those of the version before have no address. It ignores members that it doesn't know, as this one does.
+    let before =
+      #"{"node":"n1","progress":{"attempt":3,"job":"\#(token.job)","nonce":"\#(token.nonce)","report":"{}"}}"#
+    let later = before.replacing(#""report""#, with: #""a member of the next version":[1],"report""#)
+    for line in [before, later] {
+      #expect(CatalogMessage.parse(line)?.message == .progress(AttemptProgress(token, report: "{}")))
+    }
   }
 
   private final class Counted: Sendable {

@@ -78,9 +78,11 @@ extension JobRunner {
     }
   }
 
-  /// Shows an attempt of another node, unless it is shown already.
+  /// Shows an attempt of another node, unless that or a later one is shown already.
   private func show(_ token: AttemptToken, of job: Job) {
-    guard let shown = live[job.id], !shown.isRunning || shown.attempts != token.attempt else { return }
+    guard let shown = live[job.id],
+      token.attempt > shown.attempts || token.attempt == shown.attempts && !shown.isRunning
+    else { return }
     live.update(job.id) { live in
       live.isRunning = true
       live.attempts = token.attempt
@@ -94,13 +96,10 @@ extension JobRunner {
   private func follow(_ progress: AttemptProgress) {
     dispatchPrecondition(condition: .onQueue(queue))
     let token = progress.token
-    guard state.value.attempts[token.job] == nil, let live = live[token.job], live.isRunning,
-      live.attempts == token.attempt, case .progress(let known)? = WorkerReport(line: Array(progress.report.utf8)[...])
+    guard state.value.attempts[token.job] == nil, let live = live[token.job], live.isRunning, live.writer == token,
+      case .progress(let known)? = WorkerReport(line: Array(progress.report.utf8)[...])
     else { return }
-    self.live.update(token.job) {
-      $0.progress = known
-      if $0.writer == token { $0.address = progress.address }
-    }
+    self.live.update(token.job) { ($0.progress, $0.address) = (known, progress.address) }
   }
 
   /// Tells the others how far an attempt has come, at most once a second.
