@@ -20,6 +20,7 @@ package enum PostgresSchema {
     PostgresMigration(5, "keys of files", oldest: 3, script: keys),
     PostgresMigration(6, "the folder with the media", oldest: 3, script: mediaFolder),
     PostgresMigration(7, "objects of uploads", oldest: 3, script: uploadObjects),
+    PostgresMigration(8, "postponements of jobs", oldest: 3, script: postponements),
   ])
 
   /// So that all transactions change `usage` before `job_seconds`. Otherwise some that end a job and change a recording
@@ -392,6 +393,11 @@ package enum PostgresSchema {
       name text COLLATE "C" NOT NULL,
       PRIMARY KEY (upload, start)
     );
+    """
+
+  private static let postponements = """
+    ALTER TABLE jobs ADD COLUMN postponements bigint NOT NULL DEFAULT 0;
+    ALTER TABLE jobs ADD COLUMN not_before bigint;
     """
 
   private static let writers = """

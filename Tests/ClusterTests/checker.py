@@ -46,7 +46,8 @@ class Checker:
         A webhook takes longer than its job: if it was refused, it comes again 10 s later, then 30 s later, and if the
         outcome of a call couldn't be recorded, 30 s after the call at the earliest.
         """
-        left = self.wait_for_none("SELECT count(*) FROM jobs WHERE state IN ('queued', 'running')", 60)
+        # One that the store has failed four times waits for up to 80 s.
+        left = self.wait_for_none("SELECT count(*) FROM jobs WHERE state IN ('queued', 'running')", 180)
         self.wait_for_none("SELECT count(*) FROM webhooks", 120)
         return left
 

@@ -8,9 +8,13 @@ final class BucketServer {
   static let (accessKey, secretKey) = ("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCY")
   let command: Command
   let endpoint: String
+  private let folder: TemporaryFolder
 
   init() throws {
-    command = try Command(Program.path(of: "BucketServer"), ["sounds", Self.accessKey, Self.secretKey])
+    folder = try TemporaryFolder()
+    guard unsafe mkfifo(folder.file("input"), 0o600) == 0 else { throw ToolFailure(description: "no pipe: \(errno)") }
+    command = try Command(
+      Program.path(of: "BucketServer"), ["sounds", Self.accessKey, Self.secretKey], input: folder.file("input"))
     var line = ""
     let isListening = try eventually { [command] in
       line = try command.output()
@@ -23,6 +27,12 @@ final class BucketServer {
   }
 
   deinit { command.signal(SIGKILL) }
+
+  /// Has the store refuse reads of objects whose key contains `part`, and none if it is empty.
+  func refuseReads(of part: String) throws {
+    let pipe = try FileHandle(forUpdating: URL(filePath: folder.file("input")))
+    try pipe.write(contentsOf: Data("refuse \(part)\n".utf8))
+  }
 }
 
 /// A database, a bucket, and nodes that share nothing else.

@@ -165,6 +165,33 @@ struct BucketTests {
     try expectNothingUnknown()
   }
 
+  @Test func aJobWhoseSourceTheStoreDoesNotGiveWaitsAndHoldsUpNoOther() throws {
+    try one.stop()
+    let api = try cluster.node("api", "--role", "api")
+    let jobs = try (0..<2).map { number in
+      let recording = try api.client.upload(BadUploadTests.tone.bytes, name: "\(number).wav")
+      let id = try #require(recording["id"].string)
+      if number == 0 { try cluster.store.refuseReads(of: id) }
+      let answer = try api.client.post("/v1/recordings/\(id)/trim", json: #"{"start":0.1,"end":0.2}"#)
+      try #require(answer.status == 202, "\(answer.text)")
+      return try #require(answer.json["id"].string)
+    }
+    try api.client.succeed(jobs[1])
+    let isPostponed = try eventually(withinSeconds: 60) {
+      try cluster.rows("SELECT state FROM jobs WHERE id = '\(jobs[0])' AND postponements = 1") == ["queued"]
+    }
+    let waiting = try api.client.get("/v1/jobs/\(jobs[0])").json
+    #expect(isPostponed && waiting["state"] == .string("queued") && waiting["error"] == .null, "\(waiting)")
+    #expect(try two.client.get("/readyz").status == 200)
+    try cluster.store.refuseReads(of: "")
+    // As if some seconds had passed. The new node looks at once.
+    _ = try cluster.rows("UPDATE jobs SET not_before = 0 WHERE id = '\(jobs[0])'")
+    let three = try cluster.node("three")
+    let document = try api.client.succeed(jobs[0])
+    #expect(document["attempts"].int == 2)
+    withExtendedLifetime(three) {}
+  }
+
   @Test func theWaveformThatANodeBuildsGrowsThereAndOthersSayHowFarItIs() throws {
     try one.stop()
     let api = try cluster.node("api", "--role", "api")

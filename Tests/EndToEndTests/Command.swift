@@ -23,10 +23,11 @@ final class Command: Sendable {
   private static let crashes: Set<Int32> = [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV]
   private let status = Mutex<Int32?>(nil)
 
-  init(_ path: String, _ arguments: [String]) throws {
+  /// `input` is the file or pipe that the child reads its standard input from.
+  init(_ path: String, _ arguments: [String], input: String = "/dev/null") throws {
     folder = try TemporaryFolder()
     words = [path] + arguments
-    processID = try Self.spawn(words, folder)
+    processID = try Self.spawn(words, folder, input)
     DispatchQueue(label: "command").async { [self] in wait() }
   }
 
@@ -35,12 +36,13 @@ final class Command: Sendable {
     try Command(try Program.path(), arguments).finish()
   }
 
-  private static func spawn(_ words: [String], _ folder: TemporaryFolder) throws -> pid_t {
+  private static func spawn(_ words: [String], _ folder: TemporaryFolder, _ input: String) throws -> pid_t {
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
     defer { unsafe _ = posix_spawn_file_actions_destroy(&actions) }
     let writing = O_WRONLY | O_CREAT | O_TRUNC
-    unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+    // Opening a pipe only for reading would wait for its writer.
+    unsafe posix_spawn_file_actions_addopen(&actions, 0, input, input == "/dev/null" ? O_RDONLY : O_RDWR, 0)
     unsafe posix_spawn_file_actions_addopen(&actions, 1, folder.file("output"), writing, 0o600)
     unsafe posix_spawn_file_actions_addopen(&actions, 2, folder.file("errors"), writing, 0o600)
     var identifier: pid_t = 0

@@ -236,6 +236,37 @@ import Testing
     }
   }
 
+  @Test func aJobThatTheStoreFailsIsPostponedAndLeavesItsPlaceToOthers() {
+    let driver = LifecycleDriver()
+    let (id, other) = (JobID(), JobID())
+    driver.submit(id)
+    driver.submit(other)
+    driver.on(.claimed(id, attempts: 1, failures: 0))
+    #expect(driver.on(.storeFailed(id, .storeIsUnavailable)) == ["postponement media_unavailable"])
+    #expect(driver.on(.recorded(id, .postponed(seconds: 15))) == ["pause 15.0", "claim"], "the other's turn")
+    driver.start(other)
+    #expect(driver.on(.pauseEnded(id)) == [], "it waits for the place")
+    driver.on(.reported(other, .result))
+    driver.on(.exited(other, .status(0)))
+    #expect(driver.on(.recorded(other, .over(with: []))) == ["forget", "claim"])
+    #expect(driver.on(.refused(id, .tooEarly(seconds: 7))) == ["pause 7.0"], "postponed again elsewhere")
+    #expect(driver.on(.pauseEnded(id)) == ["claim"])
+    #expect(driver.on(.refused(id, .tooEarly(seconds: -0.5))) == ["pause 1.0"], "the clocks differ")
+    driver.on(.pauseEnded(id))
+    #expect(driver.on(.claimed(id, attempts: 12, failures: 0, losses: 1)) == ["prepare"])
+  }
+
+  @Test func aPostponementDuringAStopOrWithoutALeaseIsAnInterruption() {
+    for event in [JobLifecycle.Event.stop, nil] {
+      let driver = LifecycleDriver()
+      let id = JobID()
+      driver.submit(id)
+      driver.on(.claimed(id, attempts: 1, failures: 0))
+      driver.on(event ?? .leaseLost(id))
+      #expect(driver.on(.storeFailed(id, .storeIsUnavailable)) == ["interruption"])
+    }
+  }
+
   @Test func aFailureThatTheCatalogRefusesIsWrittenLaterAndKeepsItsPlace() {
     let driver = LifecycleDriver()
     let (id, next) = (driver.running(), JobID())

@@ -33,6 +33,7 @@ final class LifecycleDriver {
       case .record(_, .retry(_, let failure)): "retry \(failure.code)"
       case .record(_, .failure(let failure)): "failure \(failure.code)"
       case .record(_, .interruption): "interruption"
+      case .record(_, .postponement(let failure)): "postponement \(failure.code)"
       case .hold(_, let seconds): "hold \(seconds)"
       case .pause(_, let seconds): "pause \(seconds)"
       case .clear: "clear"

@@ -150,7 +150,9 @@ struct LifecycleWorld {
     case .prepare(let id):
       rows[id]?.isBeingWritten = false
       let fence = WorkerFence(memoryBytes: 1, processorSeconds: 100, outputBytes: 1)
-      pending.append(.event(chance(85) ? .prepared(id, fence) : .notBegun(id, failure())))
+      let isReady = chance(85)
+      let fault = chance(50) ? JobLifecycle.Event.storeFailed(id, .storeIsUnavailable) : .notBegun(id, failure())
+      pending.append(.event(isReady ? .prepared(id, fence) : fault))
     case .child(let id): goOn(child: id)
     case .record(let id, let ending):
       rows[id]?.isBeingWritten = false
@@ -178,7 +180,7 @@ struct LifecycleWorld {
       row.job.state = .running
       row.job.attempts += 1
       event = .claimed(
-        id, attempts: row.job.attempts, failures: row.job.failures, losses: row.job.interruptions)
+        id, attempts: row.job.attempts, failures: row.job.failures, losses: row.job.losses)
     }
     rows[id] = row
     pending.append(.event(event))
@@ -226,6 +228,15 @@ struct LifecycleWorld {
       rows[id]?.job.state = .queued
       rows[id]?.job.interruptions += 1
       return .over(with: [])
+    case .postponement:
+      if job.postponements == Job.postponementLimit {
+        rows[id]?.job.state = .failed
+        return .over(with: [])
+      }
+      rows[id]?.job.state = .queued
+      rows[id]?.job.interruptions += 1
+      rows[id]?.job.postponements += 1
+      return .postponed(seconds: 15)
     }
   }
 
@@ -258,7 +269,7 @@ struct LifecycleWorld {
       rows[id]?.leaseIsLost = false
       rows[id]?.starts += 1
       check(rows.values.count { $0.child != nil } <= Self.limits.places, "more children than places")
-      let started = (rows[id]?.starts ?? 0) - (rows[id]?.job.interruptions ?? 0)
+      let started = (rows[id]?.starts ?? 0) - (rows[id]?.job.losses ?? 0)
       check(started <= Self.limits.maximumAttempts, "too many attempts")
       pending.append(.child(id))
     case .kill(let id):
@@ -305,6 +316,7 @@ struct LifecycleWorld {
     case .retry(let exit, let failure):
       check(failure.retry && exit == row.lastChild?.exit, "a retry of a permanent failure")
     case .interruption: check(isStopping || row.leaseIsLost, "an interruption without a stop or a lost lease")
+    case .postponement: check(!row.cancelHasCome, "a postponement after a cancellation")
     case .failure: break
     }
   }

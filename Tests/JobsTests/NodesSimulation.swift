@@ -90,6 +90,8 @@ struct NodesSimulation {
   private var unfinished = 0
   /// The job whose child brings down its node.
   private var poison: JobID?
+  /// How many attempts of a hundred the store of media fails.
+  private let storeFaults: Int
   private let hasPoison: Bool
   /// Attempts that may count toward a job's tries: they failed by themselves, or their node couldn't write their end.
   private var failed: Set<AttemptToken> = []
@@ -103,6 +105,7 @@ struct NodesSimulation {
   /// `hasPoison`: whether one of the jobs brings down its nodes.
   init(seed: Int, jobs: Int, hasPoison: Bool) {
     random = TestRandom(for: seed)
+    storeFaults = [0, 5, 60][(seed % 3 + 3) % 3]
     submissionsLeft = jobs
     self.hasPoison = hasPoison
   }
@@ -206,7 +209,8 @@ struct NodesSimulation {
     switch call {
     case .claim(let id, let nonce):
       if let token = rows[id]?.token, token.nonce == nonce { failed.insert(token) }
-    case .record(_, let token?, .result), .record(_, let token?, .retry), .record(_, let token?, .failure):
+    case .record(_, let token?, .result), .record(_, let token?, .retry), .record(_, let token?, .failure),
+      .record(_, let token?, .postponement):
       failed.insert(token)
     default: break
     }
@@ -270,7 +274,9 @@ struct NodesSimulation {
       let fence = WorkerFence(memoryBytes: 1, processorSeconds: 600, outputBytes: 1)
       let isReady = chance(97)
       if !isReady, let token = nodes[node].attempts[id] { failed.insert(token) }
-      schedule(.take(isReady ? .prepared(id, fence) : .notBegun(id, nil)), on: node, in: delay())
+      var outcome = isReady ? JobLifecycle.Event.prepared(id, fence) : .notBegun(id, nil)
+      if isReady, chance(storeFaults) { outcome = .storeFailed(id, .storeIsUnavailable) }
+      schedule(.take(outcome), on: node, in: delay())
     case .start(let id, _): start(id, node)
     case .kill(let id):
       guard let token = nodes[node].children[id]?.token else { return violations.append("killed without a child") }
@@ -357,8 +363,10 @@ struct NodesSimulation {
       end(id, node)
       nodes[node].attempts[id] = token
       granted(token, node, sentAt, isNew: true)
-      take(.claimed(id, attempts: job.attempts, failures: job.failures, losses: job.interruptions), node)
-    case (.claim(let id, _), .refused(let job)): take(.refused(id, .init(job)), node)
+      take(.claimed(id, attempts: job.attempts, failures: job.failures, losses: job.losses), node)
+    case (.claim(let id, _), .refused(let job)):
+      if job?.state == .queued { count("too early") }
+      take(.refused(id, .init(job, at: Timestamp(milliseconds: now))), node)
     case (.claim(let id, _), _): take(.notBegun(id, nil), node)
     case (.renew(let token), .written): granted(token, node, sentAt)
     case (.renew(let token), .refused): lose(token, node)
@@ -370,8 +378,12 @@ struct NodesSimulation {
       case .result, .retry: take(.recorded(id, .again), node)
       case .failure(let failure): take(.recorded(id, .unwritten(failure)), node)
       case .interruption: take(.recorded(id, .over(with: [])), node)
+      case .postponement: take(.recorded(id, .postponed(seconds: 1)), node)
       }
     case (.record(let id, _, .retry), .written): take(.recorded(id, .again), node)
+    case (.record(let id, _, .postponement), .written(let job)) where job.state == .queued:
+      let early = (job.notBefore?.milliseconds ?? now) - now
+      take(.recorded(id, .postponed(seconds: Double(max(early, 0)) / 1000)), node)
     case (.record(let id, _, _), .written): take(.recorded(id, .over(with: [])), node)
     case (.record(let id, let token, _), .refused(let job)):
       let hasWon = token.map { job?.hasWon($0) ?? false } ?? false
@@ -420,6 +432,8 @@ struct NodesSimulation {
   // MARK: The catalog
 
   private mutating func apply(_ call: Call, by name: String) -> Answer {
+    var pauses = random
+    _ = random.next()
     let time = Timestamp(milliseconds: now)
     switch call {
     case .submit(let job):
@@ -447,6 +461,10 @@ struct NodesSimulation {
         case (.result, let token?): job.succeed(token, with: "", at: time)
         case (.retry, let token?): job.giveBack(token, interrupted: false)
         case (.interruption, let token?): job.giveBack(token, interrupted: true)
+        case (.postponement, let token?) where job.postponements == Job.postponementLimit:
+          job.fail(token, error: "", progress: 0, at: time)
+        case (.postponement, let token?):
+          job.postpone(token, until: time + job.postponementSeconds(first: 0.5, using: &pauses))
         case (.failure, let token?): job.fail(token, error: "", progress: 0, at: time)
         case (_, nil): false
         }
@@ -463,6 +481,10 @@ struct NodesSimulation {
     var job = before
     guard change(&job) else { return .refused(before) }
     check(!before.state.isFinished, "a finished job was changed")
+    if job.attempts > before.attempts, let notBefore = before.notBefore {
+      check(notBefore.milliseconds <= now, "a postponed job begins too early")
+    }
+    if job.postponements > before.postponements { count("postponed") }
     rows[id] = job
     if let ended = EndedAttempt(before, job, hasWritten: true) {
       count("\(ended.ending)")
@@ -498,13 +520,15 @@ struct NodesSimulation {
       let tries = failed.count { $0.job == id }
       let most = max(Self.maximumAttempts, tries) + (job.state == .succeeded ? 0 : 1)
       check(job.failures <= most, "\(job.failures) failures, \(job.state)")
-      check(job.interruptions <= JobLifecycle.maximumLosses, "\(job.interruptions) losses")
+      check(job.losses <= JobLifecycle.maximumLosses, "\(job.losses) losses")
+      check(job.postponements <= Job.postponementLimit, "\(job.postponements) postponements")
       guard id == poison, job.state != .cancelled else { continue }
       check(job.state == .failed, "a job that brings down its nodes has \(job.state)")
       // Or it couldn't even begin too often.
       check(
-        job.interruptions == JobLifecycle.maximumLosses || tries >= Self.maximumAttempts,
-        "it was given up after \(job.interruptions) losses and \(tries) failures")
+        job.losses == JobLifecycle.maximumLosses || job.postponements == Job.postponementLimit
+          || tries >= Self.maximumAttempts,
+        "it was given up after \(job.losses) losses and \(tries) failures")
     }
     for node in nodes.indices {
       check(nodes[node].isUp && !nodes[node].isStopping, "node \(node) hasn't come back")

@@ -18,7 +18,7 @@ import Testing
     // That they weren't all quiet ones.
     for what in [
       "crashes", "stops", "cuts", "drains", "failed calls", "leases lost", "interrupted", "failed", "cancellations",
-      "poisoned",
+      "poisoned", "postponed", "too early",
     ] {
       #expect(counts[what] ?? 0 > 0, "\(what): \(counts)")
     }

@@ -67,6 +67,8 @@ package final class ObjectStore: Sendable {
     var nextUpload = 1
     var clockOffsetSeconds: Int64 = 0
     var quotaBytes = Int.max
+    /// The part of the path that reads are refused for; nil for none.
+    var refusedReads: String?
   }
 
   let region: String
@@ -125,6 +127,9 @@ package final class ObjectStore: Sendable {
   /// Sets how many bytes each bucket may hold.
   package func setQuota(bytes: Int) { state.withLock { $0.quotaBytes = bytes } }
 
+  /// Answers reads of paths that contain `part` with 503 from now on; with nil, none.
+  package func refuseReads(of part: String?) { state.withLock { $0.refusedReads = part } }
+
   /// The requests so far.
   package var received: [Received] { state.withLock { $0.received } }
 
@@ -158,11 +163,16 @@ package final class ObjectStore: Sendable {
   }
 
   private func respond(to request: HTTPRequest) async throws -> HTTPResponse {
-    let fault = state.withLock { state in
+    let fault = state.withLock { state -> Fault in
       state.received.append(
         Received(
           method: request.method.rawValue, path: request.target.path, query: request.target.query.map(\.name),
           range: request.fields["Range"], encryption: request.fields["x-amz-server-side-encryption"]))
+      if ["GET", "HEAD"].contains(request.method.rawValue), let part = state.refusedReads,
+        request.target.path.contains(part)
+      {
+        return .refuses(503, code: "SlowDown")
+      }
       return state.faults.isEmpty ? Fault.none : state.faults.removeFirst()
     }
     if case .refuses(let status, let code) = fault { return StoreFailure(status, code).response }

@@ -54,6 +54,49 @@ import Testing
     #expect(row["ending"] == .null)
   }
 
+  @Test("a postponed job is begun by no node before its time, and that counts neither as a failure nor as a loss")
+  func postponed() throws {
+    let (first, second) = (try node(), try node())
+    let job = try insertJob(first)
+    let token = try claim(job, first)
+    #expect(try first.postpone(token, seconds: 60, hasWritten: true).written?.state == .queued)
+    let row = try #require(try second.job(job.id))
+    #expect(row.failures == 0 && row.losses == 0 && row.postponements == 1 && row.notBefore == clock.now() + 60)
+    #expect(try endings(job, first) == [.interrupted])
+    for seconds in [0.0, 59.9] {
+      clock.advance(seconds)
+      for catalog in [first, second] {
+        guard case .refused(let now) = try catalog.claim(job.id) else {
+          Issue.record("claimed too early")
+          return
+        }
+        #expect(now?.state == .queued && now?.notBefore == row.notBefore)
+      }
+    }
+    #expect(try first.postpone(token, seconds: 60).written == nil, "the attempt has ended")
+    clock.advance(0.1)
+    let later = try claim(job, second)
+    #expect(try later.attempt == 2 && second.job(job.id)?.notBefore == nil)
+  }
+
+  @Test("a node of the version before begins a postponed job at once, and this one goes on from there")
+  func postponedBesideTheVersionBefore() throws {
+    let catalog = try node()
+    let job = try insertJob(catalog)
+    _ = try catalog.postpone(try claim(job, catalog), seconds: 600)
+    // Its columns only.
+    let begin = "UPDATE jobs SET state = 'running', attempts = 2, nonce = ?, node = 'old', lease_until = ? WHERE id = ?"
+    let end = (clock.now() + 30).milliseconds
+    _ = try catalog.engine.write(.statementLocks) { try $0.run(begin, ["0123456789abcdef", end, job.id.text]) }
+    #expect(try catalog.job(job.id)?.token?.attempt == 2)
+    clock.advance(31)
+    #expect(try catalog.endLostLeases() == 1)
+    let row = try #require(try catalog.job(job.id))
+    #expect(row.state == .queued && row.losses == 1 && row.postponements == 1 && row.failures == 0)
+    clock.advance(600)
+    #expect(try claim(job, catalog).attempt == 3)
+  }
+
   @Test("a job is claimed by one node at a time")
   func oneHolder() throws {
     let (first, second) = (try node(), try node())

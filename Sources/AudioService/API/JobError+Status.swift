@@ -9,7 +9,8 @@ import Terms
 //   422   the file or the request; also work that exceeds the limits on memory, time, or room, because these grow with
 //         the recording
 //   410   the recording's file is missing from the disk or damaged
-//   507   the disk is full
+//   507   the disk or the store of recordings is full
+//   503   the store of recordings couldn't be used for more than half an hour
 //   500   everything else: a worker or ffmpeg that crashed, a failing disk, and every code not listed here
 
 extension WorkerFailure {
@@ -23,7 +24,8 @@ extension WorkerFailure {
 
   /// The status of the problem shown to clients.
   var status: HTTPStatus {
-    if code == Self.diskFull.code { return .insufficientStorage }
+    if [Self.diskFull, .storeIsFull].map(\.code).contains(code) { return .insufficientStorage }
+    if code == Self.storeIsUnavailable.code { return .serviceUnavailable }
     if [MissingFiles.code, MissingFiles.damagedCode].contains(code) { return .gone }
     return Self.faultsOfTheRequest.contains(code) ? .unprocessableContent : .internalServerError
   }
@@ -40,7 +42,7 @@ extension ServiceError {
   /// Creates the error for a request that waited for a worker.
   init(_ failure: WorkerFailure) {
     switch failure.status {
-    case .insufficientStorage: self = .diskFull
+    case .insufficientStorage where failure.code == WorkerFailure.diskFull.code: self = .diskFull
     case .unprocessableContent: self = .rejectedByWorker(code: failure.code, detail: failure.detail)
     default: self = .workerUnavailable(reason: "\(failure.code): \(failure.detail)")
     }

@@ -341,7 +341,8 @@ struct ProblemExplanation: Sendable {
     ),
     Self(
       "media_unavailable", "The store of recordings can't be used",
-      "The recordings are in a bucket, and its store can't be reached or refuses requests at the moment.",
+      "The recordings are in a bucket, and its store can't be reached or refuses requests at the moment. A job fails "
+        + "with this only after more than half an hour.",
       "Try again after “Retry-After” seconds. Operators: the log has the store's answer."),
     Self(
       "data_folder_replaced", "The data folder was replaced",

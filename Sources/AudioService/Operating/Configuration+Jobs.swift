@@ -14,7 +14,7 @@ extension Configuration {
       workers: workerSettings,
       lifecycle: .init(
         places: cluster.role.runsJobs ? workerCount : 0, maximumAttempts: maximumAttempts,
-        retryPauseSeconds: retryPauseSeconds,
+        retryPauseSeconds: retryPauseSeconds, storePauseSeconds: storePauseSeconds,
         stallSeconds: stallSeconds, secondsPerProcessorSecond: jobSecondsPerProcessorSecond),
       maximumQueued: maximumQueuedJobs, maximumQueuedPerClient: maximumQueuedJobsPerClient,
       reservedDiskBytes: reservedDiskBytes, maximumConversionBytes: maximumConversionBytes, willAddFiles: willAddFiles)

@@ -91,6 +91,8 @@ package struct Configuration: Sendable {
   package var maximumAttempts = 3
   /// Half of the pause before a job's second attempt, in seconds; each further pause is twice as long.
   var retryPauseSeconds = 0.25
+  /// The first pause of a job that the store of media has failed, in seconds.
+  var storePauseSeconds = 5.0
   /// Maximum number of event streams of the list (`GET /v1/events`) open at once; beyond that, requests get 503.
   package var maximumEventStreams = 1000
   /// The same for one client; beyond that, it gets 429.

@@ -15,9 +15,9 @@ struct MediaPlaces: Sendable {
   /// The disk for files in progress.
   private let disk: MediaStore
 
-  /// Everything in one folder.
-  init(_ store: MediaStore) {
-    (blobs, scratch, spool, growingWaveforms, descriptions) = (store, store, store, store, store)
+  /// Everything in one folder. `blobs` replaces what jobs and handlers see of its recordings, for tests.
+  init(_ store: MediaStore, blobs: (any Blobs)? = nil) {
+    (self.blobs, scratch, spool, growingWaveforms, descriptions) = (blobs ?? store, store, store, store, store)
     (folder, bucket, disk) = (store, nil, store)
   }
 

@@ -28,12 +28,21 @@ extension Job {
   func isQueued(on node: String) -> Bool { !state.isFinished && !(state == .running && self.node == node) }
 }
 
+extension Job {
+  /// How long the job is still postponed at `now`, by a clock that may be ahead of the catalog's by a second; nil if it
+  /// isn't.
+  fileprivate func secondsEarly(at now: Timestamp) -> Double? {
+    guard let notBefore, notBefore + 1 > now else { return nil }
+    return Double(notBefore.milliseconds - now.milliseconds) / 1000
+  }
+}
+
 extension JobLifecycle.Refusal {
-  /// Creates the reason why a job couldn't be claimed from its row, which is nil if the job is gone.
-  init(_ job: Job?) {
+  /// Creates the reason why a job couldn't be claimed at `now` from its row, which is nil if the job is gone.
+  init(_ job: Job?, at now: Timestamp) {
     switch job?.state {
     case .cancelled: self = job.map { .cancelled($0) } ?? .over
-    case .queued: self = .clientIsFull
+    case .queued: self = job?.secondsEarly(at: now).map { .tooEarly(seconds: $0) } ?? .clientIsFull
     case .running: self = .runsElsewhere
     case .succeeded, .failed, nil: self = .over
     }

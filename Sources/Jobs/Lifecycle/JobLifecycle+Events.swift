@@ -22,6 +22,8 @@ extension JobLifecycle {
     case endedElsewhere(JobID)
     /// The job couldn't be claimed or prepared. With a failure, it has failed for good; with nil, it's tried again.
     case notBegun(JobID, WorkerFailure?)
+    /// The store of media can't give the job's source now. With this failure, the job fails if that happens too often.
+    case storeFailed(JobID, WorkerFailure)
     /// A child can be started with these limits.
     case prepared(JobID, WorkerFence)
     /// The child reported progress.
@@ -60,6 +62,8 @@ extension JobLifecycle {
     case runsElsewhere
     /// With those of other nodes, as many jobs of its client run as may.
     case clientIsFull
+    /// It is postponed for this long.
+    case tooEarly(seconds: Double)
   }
 
   /// An action for `JobRunner` to perform.
@@ -105,6 +109,9 @@ extension JobLifecycle {
     case failure(WorkerFailure)
     /// The service is stopping, or the lease is ending. The job begins again at the next start, or elsewhere.
     case interruption
+    /// The store of media has failed the attempt. The job is postponed, or has failed with this if that has happened
+    /// too often.
+    case postponement(WorkerFailure)
   }
 
   /// The outcome of recording how an attempt ended.
@@ -113,6 +120,8 @@ extension JobLifecycle {
     case over(with: [Job])
     /// The job begins again.
     case again
+    /// The job begins again, here or elsewhere, in this time or later.
+    case postponed(seconds: Double)
     /// The job was canceled, according to its row.
     case unwanted(Job)
     /// The attempt has lost its job, according to its row, which is now another attempt's.
@@ -129,6 +138,8 @@ extension JobLifecycle {
     let maximumAttempts: Int
     /// Half of the pause before the second attempt.
     let retryPauseSeconds: Double
+    /// The first pause of a job that the store of media has failed; see `Job.postponementSeconds`.
+    let storePauseSeconds: Double
     /// A child without progress for longer than this is killed.
     let stallSeconds: Double
     /// A child is killed once it has run for this many times its limit of processor time.
@@ -136,12 +147,13 @@ extension JobLifecycle {
 
     /// Creates limits.
     package init(
-      places: Int, maximumAttempts: Int, retryPauseSeconds: Double, stallSeconds: Double,
-      secondsPerProcessorSecond: Double
+      places: Int, maximumAttempts: Int, retryPauseSeconds: Double, storePauseSeconds: Double = 5,
+      stallSeconds: Double, secondsPerProcessorSecond: Double
     ) {
       self.places = places
       self.maximumAttempts = maximumAttempts
       self.retryPauseSeconds = retryPauseSeconds
+      self.storePauseSeconds = storePauseSeconds
       self.stallSeconds = stallSeconds
       self.secondsPerProcessorSecond = secondsPerProcessorSecond
     }

@@ -13,11 +13,13 @@
 //                                                          refused, over              (none)       forget
 //                                                          refused, runs elsewhere    elsewhere
 //                                                          refused, client is full    pausing      pause
+//                                                          or too early
 //   preparing   its files are checked and its folder is    prepared                   running      start
 //               created; a place                           prepared, leaseLost before ending       record interruption
 //   (both)                                                 notBegun, with a failure   ending       record failure
 //                                                          notBegun: claimed          held         hold
 //                                                          notBegun: preparing        pausing      pause
+//                                                          storeFailed: preparing     ending       record postponement
 //   running     its child is working; a place, a child     exited 0 after a result    ending       record result
 //                                                          exited, may be retried     ending       record retry
 //                                                          exited                     ending       record failure
@@ -30,7 +32,7 @@
 //               service stops or its lease is ending;
 //               a place, a child
 //   ending      the attempt's end is being recorded;       recorded over, lost        (none)       forget
-//               a place                                    recorded again             pausing      pause
+//               a place                                    recorded again, postponed  pausing      pause
 //                                                          recorded unwanted          clearing     forget, clear
 //                                                          recorded unwritten         held         hold
 //   held        the catalog takes neither its claim nor    holdEnded                  claimed      claim
@@ -67,6 +69,7 @@
 //   - A child counts as a success only if it reported a result and then exited with 0.
 //   - A job has at most `maximumAttempts` attempts, not counting those that a stop or a crash of the service
 //     interrupted, of which it has at most `maximumLosses`; the pause after each is twice as long as the one before.
+//     Those that the store of media has failed count for neither; their number has a limit of its own (Job+Lease).
 
 import Processing
 import Storage
@@ -151,6 +154,7 @@ package struct JobLifecycle {
     case .returned(let id): returned(id)
     case .endedElsewhere(let id): endedElsewhere(id)
     case .notBegun(let id, let failure): notBegun(id, failure)
+    case .storeFailed(let id, let failure): storeFailed(id, failure)
     case .prepared(let id, let fence): prepared(id, fence, now)
     case .progressed(let id, let diskIsFull): progressed(id, diskIsFull, now)
     case .reported(let id, let verdict): reported(id, verdict)
@@ -232,6 +236,8 @@ package struct JobLifecycle {
     case .cancelled(let job): clearUnannounced(job)
     case .runsElsewhere: leaveToOthers(id)
     case .clientIsFull: pause(id)
+    // Not at once, in case the clocks differ.
+    case .tooEarly(let seconds): pause(id, seconds: max(seconds, limits.retryPauseSeconds * 4))
     }
   }
 
@@ -243,6 +249,12 @@ package struct JobLifecycle {
     case (.preparing, nil): if jobs[id]?.leaseIsLost == true { record(id, .interruption) } else { pause(id) }
     default: break
     }
+  }
+
+  private mutating func storeFailed(_ id: JobID, _ failure: WorkerFailure) {
+    if clearIfCancelled(id) { return }
+    guard case .preparing = jobs[id]?.state else { return }
+    record(id, isStopping || jobs[id]?.leaseIsLost == true ? .interruption : .postponement(failure))
   }
 
   private mutating func prepared(_ id: JobID, _ fence: WorkerFence, _ now: Double) {
@@ -385,6 +397,7 @@ package struct JobLifecycle {
     switch recorded {
     case .over, .lost: end(id)
     case .again: pause(id)
+    case .postponed(let seconds): pause(id, seconds: seconds)
     case .unwanted(let job): clearUnannounced(job)
     case .unwritten(let failure): hold(id, failure)
     }
@@ -404,13 +417,13 @@ package struct JobLifecycle {
     actions.append(.claim(id))
   }
 
-  /// The pause doubles with each attempt.
-  private mutating func pause(_ id: JobID) {
+  /// Without a time of its own, the pause doubles with each attempt.
+  private mutating func pause(_ id: JobID, seconds: Double? = nil) {
     if isStopping { return leave(id) }
     guard let ended = schedule.end(id) else { preconditionFailure("a job without a place can't pause") }
     jobs[id]?.state = .pausing(ended)
     let attempts = max(jobs[id]?.attempts ?? 1, 1)
-    actions.append(.pause(id, seconds: limits.retryPauseSeconds * Double(1 << min(attempts, 10))))
+    actions.append(.pause(id, seconds: seconds ?? limits.retryPauseSeconds * Double(1 << min(attempts, 10))))
   }
 
   private mutating func pauseEnded(_ id: JobID) {

@@ -33,6 +33,8 @@ struct JobPreparation: Sendable {
     case ready(WorkerRequest, SourceFiles, WorkerFence)
     /// A child can't be started. Without a failure, the job may be tried again.
     case failed(WorkerFailure?)
+    /// The store of media can't give the source now. The failure is for a job that this happens to too often.
+    case storeFailed(WorkerFailure)
   }
 
   /// Sets a job's row to running, counts an attempt, and marks the waveform that the job writes as being built.
@@ -43,7 +45,7 @@ struct JobPreparation: Sendable {
       try blobs.checkReachable()
       switch try catalog.claim(id, building: { $0.kind.definition.writtenRecording(of: $0) }) {
       case .written(let claimed): return .claimed(claimed)
-      case .refused(let job): return .refused(JobLifecycle.Refusal(job))
+      case .refused(let job): return .refused(JobLifecycle.Refusal(job, at: catalog.time))
       }
     } catch { return .failed(failure(id, error)) }
   }
@@ -66,7 +68,18 @@ struct JobPreparation: Sendable {
       let request = try WorkerRequest(attempt, settings.workers)
       guard let fence = request.fence else { preconditionFailure("a job's request has no fence") }
       return .ready(request, attempt.files, fence)
-    } catch { return .failed(failure(job.id, error)) }
+    } catch {
+      if let failure = (error as? StorageError)?.storeFailure {
+        noteStore("the source of a job can't be fetched; it will be tried again", job.id, error)
+        return .storeFailed(failure)
+      }
+      return .failed(failure(job.id, error))
+    }
+  }
+
+  /// Logs that the store fails, in one line for all jobs that wait for it.
+  private func noteStore(_ message: String, _ id: JobID, _ error: any Error) {
+    if storeNotice.isDue() { log.failure(message, ["job": id.text, "error": "\(error)"]) }
   }
 
   /// Returns the failure for an error; nil if the job may be tried again.
@@ -77,9 +90,8 @@ struct JobPreparation: Sendable {
     case StorageError.damagedObject: return Self.sourceIsDamaged
     case JobsError.unreadableParameters: return Self.parametersAreUnreadable
     case JobsError.noiseProfileIsGone: return Self.noiseProfileIsGone
-    // One line for all jobs that wait for the store.
-    case let error as StorageError where error.isAboutStore:
-      if storeNotice.isDue() { log.failure("no job can be started", ["error": "\(error)"]) }
+    case let error as StorageError where error.storeFailure != nil:
+      noteStore("no job can be started", id, error)
       return nil
     default:
       log.failure("a job could not be started", ["job": id.text, "error": "\(error)"])

@@ -31,7 +31,8 @@ struct JobRecords: Sendable {
       guard mayWrite(attempt) else { return requeue(attempt, hasWritten: true) }
       if case .diskFull = error { return fail(attempt, .diskFull, hasWritten: true) }
       log.failure("the result of a job could not be stored", ["job": job.id.text, "error": "\(error)"])
-      return requeue(attempt, hasWritten: true, countsAsFailed: !error.isAboutStore)
+      if let failure = error.storeFailure { return postpone(attempt, failure, hasWritten: true) }
+      return requeue(attempt, hasWritten: true)
     }
   }
 
@@ -45,23 +46,40 @@ struct JobRecords: Sendable {
     return requeue(attempt)
   }
 
+  /// Puts a job back in the queue until a later time, because the store of media has failed the attempt. A job that
+  /// was postponed too often fails.
+  func postpone(_ attempt: ClaimedJob, _ failure: WorkerFailure, hasWritten: Bool = false) -> JobLifecycle.Recorded {
+    guard attempt.job.postponements < Job.postponementLimit else {
+      return fail(attempt, failure, hasWritten: hasWritten)
+    }
+    var generator = SystemRandomNumberGenerator()
+    let seconds = attempt.job.postponementSeconds(
+      first: settings.lifecycle.storePauseSeconds, using: &generator)
+    return requeue(attempt, hasWritten: hasWritten, afterSeconds: seconds)
+  }
+
   /// Puts a job back in the queue for another attempt. Otherwise, a restart would take the attempt for one that it
-  /// interrupted, which doesn't count.
-  /// An attempt that the store of media has failed doesn't count either, unless `countsAsFailed`.
+  /// interrupted, which doesn't count. With a time, this one doesn't count either.
   private func requeue(
-    _ attempt: ClaimedJob, hasWritten: Bool = false, countsAsFailed: Bool = true
+    _ attempt: ClaimedJob, hasWritten: Bool = false, afterSeconds seconds: Double? = nil
   ) -> JobLifecycle.Recorded {
     // The next attempt needs the room that these files take.
     scratch.removeWork(of: attempt.token)
     do {
-      switch try catalog.giveBack(attempt.token, interrupted: !countsAsFailed, hasWritten: hasWritten) {
+      let outcome =
+        if let seconds {
+          try catalog.postpone(attempt.token, seconds: seconds, hasWritten: hasWritten)
+        } else {
+          try catalog.giveBack(attempt.token, interrupted: false, hasWritten: hasWritten)
+        }
+      switch outcome {
       case .written(let job): if hasWritten { blobs.removeResults(of: attempt.token, in: job.resultRecording) }
       case .refused(let now): return refused(now, attempt)
       }
     } catch {
       log.failure("a job could not be queued again", ["job": attempt.job.id.text, "error": "\(error)"])
     }
-    return .again
+    return seconds.map { .postponed(seconds: $0) } ?? .again
   }
 
   /// Puts a job back in the queue because the service is stopping, so that the job begins again at the next start, or

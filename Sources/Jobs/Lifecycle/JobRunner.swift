@@ -282,7 +282,7 @@ package final class JobRunner: Sendable {
       end(id)
       state.value.attempts[id] = Attempt(claimed: claimed)
       granted(claimed.token, askedAt: askedAt)
-      return .claimed(id, attempts: job.attempts, failures: job.failures, losses: job.interruptions)
+      return .claimed(id, attempts: job.attempts, failures: job.failures, losses: job.losses)
     case .refused(let refusal): return .refused(id, refusal)
     case .failed(let failure): return .notBegun(id, failure)
     }
@@ -297,6 +297,7 @@ package final class JobRunner: Sendable {
         state.value.attempts[id]?.files = files
         return .prepared(id, fence)
       case .failed(let failure): return .notBegun(id, failure)
+      case .storeFailed(let failure): return .storeFailed(id, failure)
       }
     }
   }
@@ -353,6 +354,7 @@ package final class JobRunner: Sendable {
       case (.failure(let failure), let claimed?): return records.fail(claimed, failure)
       case (.failure(let failure), nil): return records.failUnclaimed(id, failure)
       case (.interruption, let claimed?): return records.interrupt(claimed)
+      case (.postponement(let failure), let claimed?): return records.postpone(claimed, failure)
       case (.retry(let exit, let failure), let claimed?): return records.retry(claimed, exit, failure)
       case (.result, let claimed?):
         guard let request, let report else { return records.fail(claimed, JobLifecycle.gaveUp) }

@@ -30,8 +30,8 @@ extension Catalog {
   /// Begins an attempt at a job, for as long as the holder's terms say. In the same transaction, marks the waveform of
   /// the recording that `building` returns as being built.
   ///
-  /// Refused if the job has ended, another node runs it, its source is gone, or as many jobs of its client run as may
-  /// (then it is still queued).
+  /// Refused if the job has ended, another node runs it, its source is gone, it is postponed, or as many jobs of its
+  /// client run as may (in the last two cases it is still queued).
   package func claim(
     _ id: JobID, building: @Sendable (Job) -> RecordingID? = { _ in nil }
   ) throws(StorageError) -> Fenced<ClaimedJob> {
@@ -157,6 +157,17 @@ extension Catalog {
     }
   }
 
+  /// Returns a job to the queue for another attempt in `seconds` or later, because the store of media has failed this
+  /// one, which doesn't count as failed.
+  package func postpone(
+    _ token: AttemptToken, seconds: Double, hasWritten: Bool = false
+  ) throws(StorageError) -> Fenced<Job> {
+    try write(.statementLocks) { db in
+      guard let (before, now) = try locked(token.job, by: db.dialect.changingRows, db) else { return .refused(nil) }
+      return try move(before, hasWritten: hasWritten, at: now, db) { $0.postpone(token, until: now + seconds) }
+    }
+  }
+
   /// Returns the jobs to the queue whose lease has ended; under the data folder's lock, those that another process ran,
   /// which is gone. Their number is returned. Several nodes may call it at once: each takes the jobs that no other is
   /// changing.
@@ -206,12 +217,13 @@ extension Catalog {
     let count = try db.run(
       """
       UPDATE jobs SET state = ?, progress = ?, started_at = ?, finished_at = ?, attempts = ?, interruptions = ?,
-        nonce = ?, node = ?, lease_until = ?, result = ?, error = ?
+        postponements = ?, not_before = ?, nonce = ?, node = ?, lease_until = ?, result = ?, error = ?
       WHERE id = ? AND state = ? AND attempts = ? AND nonce IS NOT DISTINCT FROM ?
       """,
       [
         job.state.rawValue, job.progress, job.startedAt?.milliseconds, job.finishedAt?.milliseconds, job.attempts,
-        job.interruptions, job.nonce, job.node, job.leaseUntil?.milliseconds, job.result, job.error, job.id.text,
+        job.interruptions, job.postponements, job.notBefore?.milliseconds, job.nonce, job.node,
+        job.leaseUntil?.milliseconds, job.result, job.error, job.id.text,
         before.state.rawValue, before.attempts, before.nonce,
       ])
     guard count == 1 else { throw StorageError.changedMeanwhile }

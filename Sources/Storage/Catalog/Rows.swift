@@ -100,6 +100,7 @@ struct JobRow: TableRow {
       parameters: try value(row, "parameters"), result: try nullable(row, "result"), error: try nullable(row, "error"),
       client: try value(row, "client"))
     job.tenant = try tenant(row)
+    (job.postponements, job.notBefore) = (try value(row, "postponements"), try instant(row, "not_before"))
     guard job.isPlausible else { throw StorageError.corrupt(column: "jobs", value: job.id.text) }
   }
 
@@ -116,6 +117,8 @@ struct JobRow: TableRow {
     container["finished_at"] = job.finishedAt?.milliseconds
     container["attempts"] = job.attempts
     container["interruptions"] = job.interruptions
+    container["postponements"] = job.postponements
+    container["not_before"] = job.notBefore?.milliseconds
     container["nonce"] = job.nonce
     container["node"] = job.node
     container["lease_until"] = job.leaseUntil?.milliseconds
@@ -158,9 +161,10 @@ struct WebhookRow: TableRow {
 extension Job {
   /// Whether every value is one that the program could have written.
   fileprivate var isPlausible: Bool {
-    let instants = [createdAt, startedAt, finishedAt, leaseUntil].compactMap { $0 }
+    let instants = [createdAt, startedAt, finishedAt, leaseUntil, notBefore].compactMap { $0 }
     return (0...1).contains(progress) && (0...1_000_000).contains(attempts) && (0...1_000_000).contains(interruptions)
-      && nonce.map(AttemptToken.isNonce) ?? true && instants.allSatisfy(\.isPlausible)
+      && (0...interruptions).contains(postponements) && nonce.map(AttemptToken.isNonce) ?? true
+      && instants.allSatisfy(\.isPlausible)
   }
 }
 

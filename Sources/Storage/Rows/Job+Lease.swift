@@ -3,7 +3,7 @@
 //
 //   state              transition   condition                              next state
 //   ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-//   queued             claim                                               running: attempt + 1, a new nonce
+//   queued             claim        its time has come                      running: attempt + 1, a new nonce
 //   running            claim        by the node that already runs it       the same; the earlier attempt has failed
 //   running            renew        the token is the job's                 running, for longer
 //   running            succeed      the token is the job's                 succeeded
@@ -11,6 +11,7 @@
 //   queued, running    fail         without an attempt; if running, then   failed
 //                                   by the node that runs it
 //   running            giveBack     the token is the job's                 queued; if interrupted, that doesn't count
+//   running            postpone     the token is the job's                 queued, until a time; that doesn't count
 //   running            expire       its lease has ended                    queued; that doesn't count
 //   queued, running    cancel                                              cancelled
 //
@@ -23,7 +24,10 @@
 //
 // Invariants, whatever is lost, late or repeated (LeaseSimulationTests): a job finishes once; only the attempt that
 // holds it finishes it; no file of a finished job is removed as garbage, and in the end no other file is left; a job
-// has at most three failed and ten interrupted attempts.
+// has at most three failed and ten lost attempts.
+//
+// A job is postponed if the store of media can't give its source or take its result. Nodes of the version before, which
+// know no postponements, begin it at once, and count them as losses.
 
 extension Job {
   /// The token of the attempt that holds the job; nil if none does.
@@ -35,6 +39,19 @@ extension Job {
   /// The recording whose folder gets the results of the job.
   package var resultRecording: RecordingID { output ?? recording }
 
+  /// The number of attempts that were lost with their node or given back because it stopped.
+  package var losses: Int { interruptions - postponements }
+
+  /// How often a job is postponed at most. With the pauses below, that takes more than half an hour.
+  package static let postponementLimit = 10
+
+  /// The pause that follows if the job is postponed now, in seconds: `first`, and each time twice as long, up to 120
+  /// times that. A random part of up to a quarter is taken off, so that jobs that were postponed together don't come
+  /// back together.
+  package func postponementSeconds(first: Double, using generator: inout some RandomNumberGenerator) -> Double {
+    first * min(Double(1 << min(postponements, 16)), 120) * Double.random(in: 0.75...1, using: &generator)
+  }
+
   /// The number of attempts that failed, not counting one that is running.
   package var failures: Int { attempts - interruptions - (state == .running ? 1 : 0) }
 
@@ -43,16 +60,16 @@ extension Job {
     state == .succeeded && attempts == token.attempt && nonce == token.nonce
   }
 
-  /// Begins an attempt. Returns false if the job has ended, or another node runs it.
+  /// Begins an attempt. Returns false if the job has ended, another node runs it, or it is too early.
   ///
   /// A node runs a job at most once at a time. So if it already runs this one according to the row, then it couldn't
   /// write how its earlier attempt ended, which therefore failed.
   package mutating func claim(by node: String, nonce: String, until end: Timestamp?, at now: Timestamp) -> Bool {
-    guard isFree(for: node) else { return false }
+    guard isFree(for: node), notBefore.map({ $0 <= now }) ?? true else { return false }
     state = .running
     attempts += 1
     startedAt = now
-    (self.nonce, self.node, leaseUntil) = (nonce, node, end)
+    (self.nonce, self.node, leaseUntil, notBefore) = (nonce, node, end, nil)
     return true
   }
 
@@ -104,6 +121,15 @@ extension Job {
   package mutating func giveBack(_ token: AttemptToken, interrupted: Bool) -> Bool {
     guard self.token == token else { return false }
     requeue(interrupted: interrupted)
+    return true
+  }
+
+  /// Returns the job to the queue because the store of media has failed the attempt. No other begins before `time`.
+  package mutating func postpone(_ token: AttemptToken, until time: Timestamp) -> Bool {
+    guard self.token == token else { return false }
+    requeue(interrupted: true)
+    postponements += 1
+    notBefore = time
     return true
   }
 

@@ -22,8 +22,13 @@ package struct Job: Sendable, Equatable {
   package var finishedAt: Timestamp?
   /// Number of attempts so far, which is also the number of the latest one.
   package var attempts: Int
-  /// Number of attempts that were lost with their node or given back because it stopped, which isn't the job's fault.
+  /// Number of attempts that were lost with their node, given back because it stopped, or postponed, which isn't the
+  /// job's fault.
   package var interruptions: Int
+  /// Number of interruptions that were postponements: the store of media failed the attempt. See Job+Lease.swift.
+  package var postponements = 0
+  /// Before this time no attempt begins; nil for any time.
+  package var notBefore: Timestamp?
   /// The random part of the latest attempt's token; nil before the first attempt. See Job+Lease.swift.
   package var nonce: String?
   /// The node that began the latest attempt.

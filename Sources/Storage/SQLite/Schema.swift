@@ -179,6 +179,14 @@ enum Schema {
           ) STRICT
           """)
     }
+    migrator.registerMigration("24 postponements of jobs") { db in
+      // Used only if the media are in a store that may fail. Each postponement is also an interruption.
+      try db.execute(
+        sql: """
+          ALTER TABLE jobs ADD COLUMN postponements INTEGER NOT NULL DEFAULT 0;
+          ALTER TABLE jobs ADD COLUMN not_before INTEGER;
+          """)
+    }
     return migrator
   }
 

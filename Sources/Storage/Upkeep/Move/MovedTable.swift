@@ -49,7 +49,7 @@ struct MovedTable: Sendable {
       "jobs",
       """
       id tenant client kind recording output state progress created_at started_at finished_at attempts interruptions \
-      nonce node parameters result error
+      postponements not_before nonce node parameters result error
       """,
       reading: [
         "state": "CASE state WHEN 'running' THEN 'queued' ELSE state END",

@@ -1,0 +1,164 @@
+import Foundation
+import HTTP
+import PresentRows
+import Synchronization
+import Testing
+
+@testable import AudioService
+@testable import Jobs
+@testable import Storage
+
+/// A folder with recordings that fails like a store on another machine, as tests say.
+private final class FailingBlobs: Blobs {
+  private let store: MediaStore
+  /// What fetching a file throws, and of which recording; nil for all.
+  let fetching = Mutex<(error: StorageError, recording: RecordingID?)?>(nil)
+  /// How often fetching throws.
+  let fetchFailures = Mutex(Int.max)
+  /// What putting a file throws.
+  let putting = Mutex<StorageError?>(nil)
+
+  init(_ store: MediaStore) { self.store = store }
+
+  func localFile(_ key: ObjectKey) throws(StorageError) -> LocalFile {
+    guard let fault = fetching.withLock({ $0 }), fault.recording ?? key.recording == key.recording else {
+      return store.localFile(key)
+    }
+    let fails = fetchFailures.withLock { left in
+      left -= 1
+      return left >= 0
+    }
+    if fails { throw fault.error }
+    return store.localFile(key)
+  }
+
+  func put(_ path: String, as key: ObjectKey, makesFolder: Bool) throws(StorageError) -> StoredFile {
+    if let error = putting.withLock({ $0 }) { throw error }
+    return try store.put(path, as: key, makesFolder: makesFolder)
+  }
+
+  func offer(_ path: String, as key: ObjectKey) { store.offer(path, as: key) }
+  func adopt(
+    _ file: consuming IncomingFile, as id: RecordingID, name: String, with made: [MadeFile]
+  ) throws(StorageError) -> StoredFile { try store.adopt(file, as: id, name: name, with: made) }
+  func adopt(_ part: UploadPart, as id: RecordingID, name: String) throws(StorageError) -> StoredFile {
+    try store.adopt(part, as: id, name: name)
+  }
+  func fileAtHand(_ key: ObjectKey) -> LocalFile? { nil }
+  func discardCopy(of key: ObjectKey) -> Bool { false }
+  func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? { try store.read(key, range) }
+  func look(at key: ObjectKey) -> FileLook { fetching.withLock { $0 } == nil ? store.look(at: key) : .unknown }
+  func delete(_ key: ObjectKey) { store.delete(key) }
+  func removeResults(of token: AttemptToken, in id: RecordingID) { store.removeResults(of: token, in: id) }
+  func removeGarbage(of catalog: Catalog) throws(StorageError) { try store.removeGarbage(of: catalog) }
+  func remove(_ id: RecordingID) throws(StorageError) { try store.remove(id) }
+  func discard(_ id: RecordingID) throws(StorageError) { try store.discard(id) }
+  func checkReachable() throws(StorageError) {}
+  func makingRoom<Result>(_ deletion: () throws(StorageError) -> Result) throws(StorageError) -> Result {
+    try deletion()
+  }
+}
+
+/// Jobs whose source can't be fetched from the store of media, or whose result can't be put there.
+@Suite struct StoreFailureTests {
+  private static let outage = StorageError.storeUnreachable(detail: "no answer in time")
+  private let bench: TestBench
+  private let blobs: FailingBlobs
+
+  private init(workers: Int = 1, pauseSeconds: Double = 0.001) throws {
+    var made: FailingBlobs?
+    bench = try TestBench {
+      ($0.workerCount, $0.storePauseSeconds) = (workers, pauseSeconds)
+    } blobs: {
+      let blobs = FailingBlobs($0)
+      made = blobs
+      return blobs
+    }
+    blobs = try #require(made)
+  }
+
+  init() throws { try self.init(workers: 1) }
+
+  private func job(_ bench: TestBench) throws -> Job {
+    let id = JobID()
+    let job = Job(id: id, kind: .waveform, recording: try bench.recording(state: .queued, job: id).id)
+    try bench.catalog.insert(job)
+    return job
+  }
+
+  @Test func aJobWhoseSourceTheStoreDoesNotGiveIsTriedUntilItDoesAndCountsNoFailure() async throws {
+    blobs.fetching.withLock { $0 = (Self.outage, nil) }
+    blobs.fetchFailures.withLock { $0 = 4 }
+    let job = try job(bench)
+    bench.runner.submit(job)
+    let ended = try await bench.finished(job.id)
+    #expect(ended.state == .succeeded && ended.attempts == 5 && ended.postponements == 4)
+    #expect(ended.losses == 0 && ended.notBefore == nil && bench.starts.count == 1)
+    #expect(bench.logged.failures.count == 1, "one line a minute: \(bench.logged.failures)")
+  }
+
+  @Test func whileItWaitsItIsQueuedAndOthersRun() async throws {
+    let slow = try Self(workers: 1, pauseSeconds: 1000)
+    let (bench, blobs) = (slow.bench, slow.blobs)
+    let waiting = try job(bench)
+    blobs.fetching.withLock { $0 = (Self.outage, waiting.recording) }
+    let other = try job(bench)
+    bench.runner.submit(waiting)
+    bench.runner.submit(other)
+    #expect(try await bench.finished(other.id).state == .succeeded)
+    let row = try #require(try bench.catalog.job(waiting.id))
+    #expect(row.state == .queued && row.attempts == 1 && row.failures == 0 && row.losses == 0)
+    let early = try #require(row.notBefore).milliseconds - bench.catalog.time.milliseconds
+    #expect(early > 600_000 && early <= 1_000_000)
+    let answer = try await bench.respond(.get, "/v1/jobs/\(waiting.id)")
+    let text = String(decoding: try await answer.body.collect(), as: UTF8.self)
+    #expect(text.contains("\"state\":\"queued\""))
+    await bench.runner.stop()
+    #expect(try bench.catalog.job(waiting.id) == row, "a stop changes nothing")
+  }
+
+  @Test(
+    "a job fails after eleven attempts that the store has failed, and says why",
+    arguments: [
+      (StorageError.storeFull, "media_full", 507), (.storeUnreachable(detail: "no answer"), "media_unavailable", 503),
+      (.objectStore(detail: "the key may not do this"), "media_unavailable", 503),
+    ])
+  func limit(error: StorageError, code: String, status: Int) async throws {
+    blobs.putting.withLock { $0 = error }
+    let job = try job(bench)
+    bench.runner.submit(job)
+    let ended = try await bench.finished(job.id)
+    #expect(ended.state == .failed && ended.attempts == 11 && ended.postponements == 10 && bench.starts.count == 11)
+    let failure = try #require(RowJSON.value(JobError.self, from: ended.error))
+    #expect(failure.code == code && failure.status == status)
+    #expect(try bench.catalog.recording(job.recording)?.waveformState == .failed)
+    #expect(!FileManager.default.fileExists(atPath: bench.store.workFolder(of: job.id)))
+  }
+
+  @Test func aJobWhoseSourceIsDamagedFailsAtOnce() async throws {
+    blobs.fetching.withLock { $0 = (.damagedObject(key: "k"), nil) }
+    let job = try job(bench)
+    bench.runner.submit(job)
+    let ended = try await bench.finished(job.id)
+    #expect(ended.state == .failed && ended.attempts == 1 && ended.postponements == 0)
+    #expect(RowJSON.value(JobError.self, from: ended.error)?.code == "audio_damaged")
+  }
+
+  @Test func thePausesTakeMoreThanHalfAnHourAndNoneIsLongerThanTenMinutes() {
+    /// Gives the lowest number of each range. Zero would be rejected forever.
+    struct Lowest: RandomNumberGenerator {
+      mutating func next() -> UInt64 { 1 }
+    }
+    var (job, lowest, random) = (
+      Job(kind: .waveform, recording: RecordingID()), Lowest(), SystemRandomNumberGenerator()
+    )
+    var total = 0.0
+    for postponements in 0..<Job.postponementLimit {
+      job.postponements = postponements
+      total += job.postponementSeconds(first: Configuration().storePauseSeconds, using: &lowest)
+      let seconds = job.postponementSeconds(first: Configuration().storePauseSeconds, using: &random)
+      #expect((3...600).contains(seconds))
+    }
+    #expect(total > 1800)
+  }
+}
