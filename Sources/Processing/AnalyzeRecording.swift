@@ -43,7 +43,7 @@ struct AnalyzeRecording {
     let frameLimit = Int64(min(limits.durationSeconds * Double(format.sampleRate), 0x1p62))
     var files = try SoundWriter(
       nil, pyramid: pyramid, of: format, findsNoiseRegions: findsNoiseRegions, interval: interval)
-    var sound = try segments(reader, format)
+    var sound = segments(reader, format)
     while try sound.read(
       { (samples) throws(ProcessingError) in try files.append(samples) },
       result: { (part) throws(ProcessingError) in try files.append(part) }) > 0
@@ -64,17 +64,18 @@ struct AnalyzeRecording {
 
   private func segments(
     _ reader: consuming AudioReader, _ format: AudioFormat
-  ) throws(ProcessingError) -> SegmentedReader<SegmentPartWork> {
+  ) -> SegmentedReader<SegmentPartWork> {
     let (rate, channels, finds) = (format.sampleRate, format.channels, findsNoiseRegions)
     let frames = segmentFrames ?? SegmentPartWork.segmentFrames(channels: channels)
-    let waveform = try waveform { () throws(WaveformError) in
-      try PyramidPartBuilder(sampleRate: rate, channels: channels, frames: frames)
-    }
     return SegmentedReader(
       reader, path: source, workers: threads, segmentFrames: frames,
       tailFrames: NoiseMeter.tailFrames(sampleRate: rate, channels: channels)
     ) {
-      SegmentPartWork(waveform, finds ? NoiseMeter(sampleRate: rate, channels: channels) : nil)
+      // Made only for several workers: its memory takes longer to clear than a short recording's samples to read.
+      guard let waveform = try? PyramidPartBuilder(sampleRate: rate, channels: channels, frames: frames) else {
+        preconditionFailure("the pyramid's writer has accepted the format")
+      }
+      return SegmentPartWork(waveform, finds ? NoiseMeter(sampleRate: rate, channels: channels) : nil)
     }
   }
 

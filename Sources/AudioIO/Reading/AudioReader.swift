@@ -72,8 +72,9 @@ package struct AudioReader: ~Copyable {
     (skip, lead) = (max(opening.skip, 0), max(-opening.skip, 0))
     self.claimedFrames = claimedFrames
     self.format = format
-    // About 64 K samples, so that the two buffers stay in the second-level cache.
-    framesPerRead = max(65_536 / format.channels, 1)
+    // About 64 K samples, so that the two buffers stay in the second-level cache. Fewer if the file is shorter, because
+    // libsndfile clears the whole buffer at its end.
+    framesPerRead = max(min(65_536 / format.channels, Int(clamping: max(claimedFrames ?? .max, 4096))), 1)
     order = ChannelOrder(format)
     floats = PageBuffer(count: framesPerRead * format.channels)
     shorts = PageBuffer(count: framesPerRead * format.channels)

@@ -1,6 +1,9 @@
 import Glibc
 
 /// Page-aligned memory. libsndfile copies 16-bit WAV into it at 9 GB/s, but into an array at 2 GB/s.
+///
+/// It's mapped, so the system provides only the pages that are used: clearing the buffers of two readers was 7 % of a
+/// worker's time for half a second of sound.
 @safe
 package struct PageBuffer<Element: BitwiseCopyable>: ~Copyable {
   private let base: UnsafeMutablePointer<Element>
@@ -11,15 +14,13 @@ package struct PageBuffer<Element: BitwiseCopyable>: ~Copyable {
   package init(count: Int) {
     precondition(count > 0, "an empty buffer holds nothing")
     self.count = count
-    var raw: UnsafeMutableRawPointer?
     let size = MemoryLayout<Element>.stride * count
-    let failure = unsafe posix_memalign(&raw, 4096, size)
-    guard failure == 0, let memory = unsafe raw else { fatalError("out of memory: \(size) bytes") }
-    unsafe memset(memory, 0, size)
+    let mapped = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+    guard let memory = unsafe mapped, unsafe memory != MAP_FAILED else { fatalError("out of memory: \(size) bytes") }
     unsafe base = memory.bindMemory(to: Element.self, capacity: count)
   }
 
-  deinit { unsafe free(base) }
+  deinit { unsafe munmap(base, MemoryLayout<Element>.stride * count) }
 
   /// Calls `body` with the first `length` elements for reading.
   package func withSpan<R, E: Error>(_ length: Int, _ body: (Span<Element>) throws(E) -> R) throws(E) -> R {
