@@ -41,6 +41,8 @@ struct DenoiseRecording {
   var profilePath: String?
   /// The part of the result to write; nil for all of it.
   var window: TimeWindow?
+  /// Whether to wait until the result is on disk.
+  var isDurable = true
   /// Whether to use a second core, which doesn't change the result.
   var usesSecondThread = false
   /// Also receives the result, to put it into a copy of the source; nil for none.
@@ -110,7 +112,7 @@ struct DenoiseRecording {
     try denoiser.finish { (output: Span<Float>) throws(ProcessingError) in try write(output) }
     let adapted = kept.adaptation == .always || kept.adaptation == .ifCertain && denoiser.hasNoiseChanged
     if let window, target.frames == 0 { throw .windowOutside(start: window.start, end: window.end) }
-    try target.finish()
+    try target.finish(isDurable: isDurable)
     progress(length.finished(frames: target.frames))
     let warnings = Warning.ofReading(
       sound.reader.map, claimedFrames: sound.reader.promisedFrames,
@@ -202,9 +204,9 @@ private struct DenoisedFile: ~Copyable {
     self.samples = samples
   }
 
-  /// Completes the files and makes them durable.
-  mutating func finish() throws(ProcessingError) {
+  /// Completes the files and makes them durable if `isDurable` is true.
+  mutating func finish(isDurable: Bool) throws(ProcessingError) {
     try encoding?.close()
-    try files.finish()
+    try files.finish(isDurable: isDurable)
   }
 }

@@ -105,11 +105,11 @@ struct SoundWriter: ~Copyable {
     self.waveform = consume waveform
   }
 
-  /// Completes the files and makes them durable; the waveform only if `isDurable` is true.
+  /// Completes the files and makes them durable if `isDurable` is true.
   mutating func finish(isDurable: Bool = true) throws(ProcessingError) {
     if let finder = finder.take() { noiseRegions = finder.finish() }
     if let audio = audio.take() {
-      do { try audio.finish() } catch { throw .audio(error) }
+      do { try audio.finish(isDurable: isDurable) } catch { throw .audio(error) }
     }
     if var waveform = waveform.take() {
       do { try waveform.finish(isDurable: isDurable) } catch { throw .waveform(error) }

@@ -171,11 +171,13 @@ package struct DenoiseWork: Codable, Sendable, Equatable {
   package var profilePath: String?
   /// Whether to look for noise regions in the result.
   package var findsNoiseRegions: Bool
+  /// Whether to wait until the result is on disk.
+  package var isDurable: Bool
 
   /// Creates a value from its parts.
   package init(
     _ parameters: DenoiseParameters, output: String, pyramid: String? = nil, copy: WorkingCopy? = nil,
-    replacement: Replacement? = nil, window: TimeWindow? = nil, findsNoiseRegions: Bool = false
+    replacement: Replacement? = nil, window: TimeWindow? = nil, findsNoiseRegions: Bool = false, isDurable: Bool = true
   ) {
     self.parameters = parameters
     self.output = output
@@ -184,6 +186,7 @@ package struct DenoiseWork: Codable, Sendable, Equatable {
     self.replacement = replacement
     self.window = window
     self.findsNoiseRegions = findsNoiseRegions
+    self.isDurable = isDurable
   }
 }
 

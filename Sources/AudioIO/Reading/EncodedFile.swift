@@ -21,16 +21,21 @@ final class EncodedFile {
 
   deinit { close(descriptor) }
 
+  /// Throws if anything couldn't be written.
+  func check() throws(AudioIOError) {
+    if let failure { throw failure }
+  }
+
   /// Waits until everything is on disk.
   func synchronize() throws(AudioIOError) {
-    if let failure { throw failure }
+    try check()
     guard fsync(descriptor) == 0 else { throw .system(operation: "fsync", errno: errno) }
   }
 
   /// Appends numbers in their in-memory representation.
   func append(_ words: [Int64]) throws(AudioIOError) {
     _ = unsafe words.withUnsafeBytes { unsafe write($0) }
-    if let failure { throw failure }
+    try check()
   }
 
   private func write(_ bytes: UnsafeRawBufferPointer) -> Int {

@@ -205,10 +205,10 @@ package struct AudioWriter: ~Copyable {
     return count
   }
 
-  /// Writes what the encoder still buffers, corrects the header, and makes the file durable.
-  package consuming func finish() throws(AudioIOError) {
+  /// Writes what the encoder still buffers, corrects the header, and makes the file durable if `isDurable` is true.
+  package consuming func finish(isDurable: Bool = true) throws(AudioIOError) {
     let target = self.target
     file.close()
-    try target.synchronize()
+    if isDurable { try target.synchronize() } else { try target.check() }
   }
 }

@@ -39,7 +39,7 @@ struct DenoisePreviews: Sendable {
     // The gain depends on the whole cleaned sound, of which this is a part.
     let leftOut: HTTPFields = wanted.loudness == nil ? [:] : ["Stillwave-Left-Out": "loudness"]
     wanted.loudness = nil
-    var work = DenoiseWork(wanted, output: output, window: window)
+    var work = DenoiseWork(wanted, output: output, window: window, isDurable: false)
     if let profile {
       let path = folder + "/profile.json"
       try await context.work.run { () throws(StorageError) in try scratch.write(profile.spectrum, toWorkFile: path) }
