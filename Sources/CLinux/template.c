@@ -2,6 +2,7 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -56,3 +57,5 @@ pid_t stillwave_fork_sibling(void) {
   return (pid_t)syscall(SYS_clone, flags, 0, NULL, 0, noted);
 #endif
 }
+
+void stillwave_release_free_pages(void) { malloc_trim(0); }

@@ -89,7 +89,7 @@ package struct WorkerFence: Codable, Sendable, Equatable {
   }
 
   /// The report that a worker writes if memory runs out.
-  private var memoryExhausted: WorkerFailure {
+  var memoryExhausted: WorkerFailure {
     WorkerFailure(
       code: "memory_limit",
       detail: "The work on this recording needed more memory than the \(memoryBytes >> 20) MiB it may use.", retry: true

@@ -1,24 +1,35 @@
+import Denoise
 import FoundationEssentials
 import Glibc
 
 extension WorkerRequest {
-  /// Does what a new recording's workers do, with a second of noise in a temporary folder: reads requests, probes,
-  /// builds a waveform and encodes reports. What this loads and computes, copies of this process don't load and compute
-  /// again, which would take longer than the work on a short recording. Starts no threads.
+  /// Does what the workers of a new recording and of previews do, with short noises in a temporary folder: reads
+  /// requests, probes, builds a waveform, removes noise and encodes reports. What this loads and computes, copies of
+  /// this process don't load and compute again, which would take longer than the work on a short recording. Starts no
+  /// threads.
   package static func rehearse() throws(ProcessingError) {
     guard let folder = temporaryFolder() else { throw .system(operation: "create", path: "", errno: errno) }
     let (sound, pyramid, map) = (folder + "/sound.wav", folder + "/pyramid", folder + "/map")
+    let (brief, cleaned) = (folder + "/brief.wav", folder + "/cleaned.wav")
     defer {
-      for path in [sound, pyramid, map] { unsafe _ = unlink(path) }
+      for path in [sound, pyramid, map, brief, cleaned] { unsafe _ = unlink(path) }
       unsafe _ = rmdir(folder)
     }
-    try? Data(noise()).write(to: URL(fileURLWithPath: sound))
+    try? Data(noise(frames: 44_100)).write(to: URL(fileURLWithPath: sound))
+    try? Data(noise(frames: 11_025)).write(to: URL(fileURLWithPath: brief))
     let waveform = WaveformWork(pyramid: pyramid, soundMap: map, findsNoiseRegions: true)
     let intake = IntakeWork(pyramid: pyramid, soundMap: map, labels: folder + "/labels")
-    for work in [Work.probe, .waveform(waveform), .intake(intake)] {
+    let parameters = DenoiseParameters(
+      noise: .region(.init(start: 0, end: 0.1)), settings: DenoiseSettings(adaptation: .ifCertain), format: .wav)
+    let preview = DenoiseWork(parameters, output: cleaned, window: TimeWindow(start: 0.1, end: 0.2), isDurable: false)
+    let works: [(Work, String)] = [
+      (.probe, sound), (.waveform(waveform), sound), (.intake(intake), sound), (.denoise(preview), brief),
+    ]
+    for (work, source) in works {
       let fence = WorkerFence(memoryBytes: 0, processorSeconds: 0, outputBytes: 0)
-      let request = WorkerRequest(work, on: sound, in: folder, fence: fence, threads: 1)
+      let request = WorkerRequest(work, on: source, in: folder, fence: fence, threads: 1)
       let read = try? JSONDecoder().decode(WorkerRequest.self, from: Data(request.line()))
+      _ = WorkerReport.failed(fence.memoryExhausted).line()
       let perform = try (read ?? request).begin()
       _ = try perform { _ = WorkerReport.progress($0).line() }.line()
     }
@@ -31,9 +42,9 @@ extension WorkerRequest {
     return String(decoding: path.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// A WAV file of a second of noise: 16 bits, 44,100 Hz, one channel.
-  private static func noise() -> [UInt8] {
-    let (rate, bytes) = (44_100, 88_200)
+  /// A WAV file of noise: 16 bits, 44,100 Hz, one channel.
+  private static func noise(frames: Int) -> [UInt8] {
+    let (rate, bytes) = (44_100, 2 * frames)
     func number(_ value: Int, _ count: Int) -> [UInt8] { (0..<count).map { UInt8(value >> (8 * $0) & 0xFF) } }
     var file = Array("RIFF".utf8) + number(36 + bytes, 4) + Array("WAVEfmt ".utf8) + number(16, 4)
     file += number(1, 2) + number(1, 2) + number(rate, 4) + number(2 * rate, 4) + number(2, 2) + number(16, 2)

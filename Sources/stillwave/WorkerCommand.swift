@@ -11,7 +11,10 @@ struct WorkerCommand: ParsableCommand {
   @Argument(help: "The kind of work and its file or folder, for ps to show.")
   var label: [String] = []
 
-  func run() throws {
+  func run() throws { try Self.work() }
+
+  /// Performs the request at the start of standard input, and shows the outcome.
+  static func work() throws {
     try ProgressDisplay.run(.json) { display in
       try display.perform(try WorkerRequest(from: STDIN_FILENO))
     }

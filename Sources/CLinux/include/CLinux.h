@@ -109,6 +109,10 @@ ssize_t stillwave_receive_order(int socket, void *label, size_t count, int *inpu
 // with errno.
 pid_t stillwave_fork_sibling(void);
 
+// Returns free pages from malloc to the system. Copying this process then takes less time, which is mostly that of
+// noting each page of its memory.
+void stillwave_release_free_pages(void);
+
 // MARK: fence.c
 
 // The user and group that a program runs as when root starts it: an ID that neither Debian nor systemd assigns.
