@@ -150,6 +150,8 @@ package final class S3Client: Sendable {
       noteRecovery()
       return response
     } catch {
+      // A fault of this machine's disk says nothing about the store.
+      if case .file = error { throw error }
       if error == .quotaExceeded { lacksRoom.store(true, ordering: .relaxed) }
       let isGeneral = breaker.withLock { breaker in
         // A key that may not do this may do something else.

@@ -16,6 +16,8 @@ package final class S3Figures: Sendable {
     case refused
     /// No answer, a broken one, or that it can't do it now.
     case failed
+    /// This machine couldn't read what was to be sent, or write what arrived, so the store may be well.
+    case local
   }
 
   private struct Counts {
@@ -129,7 +131,8 @@ extension S3Figures.Outcome {
       case nil: .ok
       case .noSuchKey, .noSuchUpload: .missing
       case let error? where error.isTransient: .failed
-      case .malformedAnswer, .file, .libraryMissing: .failed
+      case .malformedAnswer: .failed
+      case .file, .libraryMissing: .local
       default: .refused
       }
   }

@@ -1,3 +1,4 @@
+import Glibc
 import ObjectStore
 import PresentRows
 import Testing
@@ -53,6 +54,23 @@ import Testing
     let name = "stillwave_store_received_bytes_total "
     let line = client.figures.text(S3Figures.State()).split(separator: "\n").first { $0.hasPrefix(name) }
     return line.flatMap { Int($0.dropFirst(name.count)) } ?? 0
+  }
+
+  @Test func aFaultOfTheDiskIsNoneOfTheStore() async throws {
+    let test = try TestStore { $0.attempts = 1 }
+    let folder = try TemporaryFolder()
+    let path = try folder.file("sound", TestStore.bytes(300_000))
+    try await test.blocking { client in
+      test.store.fail(.refuses(503, code: "SlowDown"))
+      #expect(throws: S3Error.self) { try client.delete("a") }
+      // The file ends before the part that is to be sent, as if it had been cut meanwhile.
+      #expect(throws: S3Error.file(operation: "read", path: path, errno: EIO)) {
+        try client.put(file: path, 0..<400_000, sha256: SigV4.emptyPayload, as: "b")
+      }
+      #expect(client.isFailing, "it is still unknown whether the store works")
+    }
+    #expect(lines(test.client).contains("stillwave_store_requests_total{operation=\"put\",outcome=\"local\"} 1"))
+    #expect(lines(test.client).contains("stillwave_store_requests_total{operation=\"put\",outcome=\"failed\"} 0"))
   }
 
   @Test func requestsThatAreNotSentToAStoreThatFailsAreCounted() async throws {
