@@ -105,7 +105,8 @@ extension S3Error {
     case "NoSuchBucket": return .noSuchBucket
     case "NoSuchKey": return .noSuchKey
     case "NoSuchUpload": return .noSuchUpload
-    case "QuotaExceeded": return .quotaExceeded
+    // OpenStack Swift says that an object is too large if it exceeds the bucket's quota; ours never are otherwise.
+    case "QuotaExceeded", "EntityTooLarge": return .quotaExceeded
     case "XAmzContentSHA256Mismatch", "BadDigest": return .damaged
     // The store waited for content that was late.
     case "RequestTimeout", "InternalError", "SlowDown", "ServiceUnavailable":

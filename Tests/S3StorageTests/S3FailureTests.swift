@@ -51,6 +51,16 @@ import Testing
     #expect(test.store.received.count == 6)
   }
 
+  @Test(
+    "a full bucket is told in several ways",
+    arguments: [(403, "QuotaExceeded"), (507, "InsufficientStorage"), (400, "EntityTooLarge")])
+  func fullBucket(status: Int, code: String) async throws {
+    let test = try TestStore()
+    test.store.fail(.refuses(status, code: code))
+    await #expect(throws: S3Error.quotaExceeded) { try await test.blocking { try $0.put([1], as: "x") } }
+    #expect(test.client.isFull)
+  }
+
   @Test("the time of a store that refuses a clock is in its answer, or in the field Date")
   func serverTime() {
     func error(_ element: String, _ date: String) -> S3Error {
