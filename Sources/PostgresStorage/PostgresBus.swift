@@ -28,8 +28,7 @@ package final class PostgresBus: ChangeBus {
 
   /// Sends a message now. The commit doesn't wait for the disk.
   package func send(_ message: String) throws(StorageError) {
-    try engine.write(.statementLocks) { session in
-      try session.run("SET LOCAL synchronous_commit TO off")
+    try engine.write(.unflushed) { session in
       _ = try session.rows("SELECT pg_notify('stillwave', ?)", [message])
     }
   }

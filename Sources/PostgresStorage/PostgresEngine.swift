@@ -21,7 +21,7 @@ package final class PostgresEngine: SQLEngine {
     try read(body)
   }
 
-  /// Runs `body` in a SERIALIZABLE transaction, or in a READ COMMITTED one for `.statementLocks`; see `SQLEngine`.
+  /// Runs `body` in a SERIALIZABLE transaction, or in a READ COMMITTED one for the others; see `SQLEngine`.
   package func write<Value: Sendable>(
     _ isolation: SQLIsolation, _ body: @Sendable (any SQLSession) throws -> Value
   ) throws(StorageError) -> Value {

@@ -94,11 +94,9 @@ extension S3Blobs {
     var garbage = garbage
     // Whoever changed the recording hasn't described it. That settles the row, unless it is changed again.
     if garbage.contains(.object(.description(of: id))), try catalog.recording(id) != nil {
-      let promise = catalog.descriptionPromise(of: id)
       guard catalog.describe(id) else {
         throw .storeUnreachable(detail: "\(ObjectKey.description(of: id)) can't be written")
       }
-      if let promise { try catalog.fulfill(promise) }
       garbage.removeAll { $0 == .object(.description(of: id)) }
     }
     let unneeded = try unnamedObjects(of: id, catalog).filter { key in garbage.contains { $0.includes(key.name) } }

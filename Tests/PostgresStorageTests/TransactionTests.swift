@@ -255,6 +255,14 @@ import Testing
       "random cuts: \(acknowledged.withLock { $0.count }) of 200 acknowledged, \(runs.load(ordering: .relaxed)) runs")
   }
 
+  @Test("an unflushed commit waits for neither the disk nor a standby, and the next one does again")
+  func unflushed() throws {
+    func setting(_ mode: TransactionMode) throws -> String? {
+      try pool.write(mode) { try $0.first("SELECT current_setting('synchronous_commit')", as: String.self) }
+    }
+    #expect(try [TransactionMode.statementLocks, .unflushed, .statementLocks].map(setting) == ["on", "off", "on"])
+  }
+
   @Test("an outcome that can't be looked up is an error of its own")
   func unknown() throws {
     let proxy = try CuttingProxy(to: database.server.folder)

@@ -159,17 +159,4 @@ import Testing
     try catalog.forgetDeletion(of: first.id)
     #expect(try !catalog.isDeleted(first.id))
   }
-
-  @Test("whoever changes a recording promises its description, and nobody else can fulfill that before")
-  func descriptionPromises() throws {
-    catalog.nameDeletedObjects()
-    let recording = try insert()
-    let description = ObjectKey.description(of: recording.id)
-    let earlier = try #require(catalog.descriptionPromise(of: recording.id))
-    try catalog.update(recording.id) { $0.name = "other" }
-    try catalog.fulfill(earlier)
-    #expect(try catalog.announcedObjects(of: recording.id) == [description])
-    try catalog.fulfill(try #require(catalog.descriptionPromise(of: recording.id)))
-    #expect(try catalog.announcedObjects(of: recording.id) == [] && catalog.descriptionPromise(of: recording.id) == nil)
-  }
 }

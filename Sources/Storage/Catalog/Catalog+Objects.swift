@@ -6,10 +6,6 @@
 // due. A collection first takes what is due, by setting `due` to 0 (`takeGarbage`), then reads the rows that could name
 // it, and only then removes the object. So a transaction that names an object is committed before the collection looks,
 // or fails, however long a node was stopped in between and whatever the database's clock does.
-//
-// A description is the only object that is replaced. The transaction that changes its recording writes a row of
-// `garbage` for it, too, which is deleted once the object says what the row says. If that isn't done in a minute,
-// because the store was full or the node is gone, the next collection of any node does it.
 
 extension Catalog {
   /// How long after it was put, or its recording deleted, an object is looked at: after every request about it ended.
@@ -84,61 +80,6 @@ extension Catalog {
         UNION ALL SELECT bytes, sha256 FROM conversions WHERE recording = ? AND key = ?
         """, [key.recording.text, key.description, key.recording.text, key.description])
       return try row.map { StoredFile(key: key, bytes: try value($0, "bytes"), sha256: try value($0, "sha256")) }
-    }
-  }
-
-  // MARK: Descriptions
-
-  /// How long the node that changed a recording has to describe it, in seconds.
-  private static let describingSeconds = 60.0
-
-  /// A description that a transaction has promised.
-  package struct DescriptionPromise {
-    fileprivate let id: RecordingID
-    fileprivate let due: Int64
-  }
-
-  /// Promises that the descriptions of recordings will be written; see above.
-  func promiseDescriptions(of recordings: [Owned<Recording>], _ db: CatalogTransaction) throws {
-    guard namesDeletedObjects.load(ordering: .relaxed), !recordings.isEmpty else { return }
-    let due = try now(db) + Self.describingSeconds
-    for key in Set(recordings.map { ObjectKey.description(of: $0.id).description }).sorted() {
-      // Each promise is later than the one before, so that fulfilling that doesn't fulfill this.
-      try db.run(
-        """
-        INSERT INTO garbage (object, due) VALUES (?, ?) ON CONFLICT (object) DO UPDATE
-          SET due = CASE WHEN garbage.due < excluded.due THEN excluded.due ELSE garbage.due + 1 END
-        """, [key, due.milliseconds])
-    }
-  }
-
-  /// Returns what has been promised about a recording's description so far; nil if nothing, or if that can't be read.
-  package func descriptionPromise(of id: RecordingID) -> DescriptionPromise? {
-    guard namesDeletedObjects.load(ordering: .relaxed) else { return nil }
-    let key = ObjectKey.description(of: id).description
-    let due = try? engine.readLatest {
-      try CatalogTransaction($0).first("SELECT due FROM garbage WHERE object = ?", [key], as: Int64.self)
-    }
-    return (due ?? nil).map { DescriptionPromise(id: id, due: $0) }
-  }
-
-  /// Whether a recording's description is still to be written by a node.
-  func isDescriptionPromised(of id: RecordingID) throws(StorageError) -> Bool {
-    let key = ObjectKey.description(of: id).description
-    return try read { db in
-      try db.first("SELECT EXISTS (SELECT 1 FROM garbage WHERE object = ?)", [key], as: Bool.self) == true
-    }
-  }
-
-  /// Takes in that the description was read from the catalog after the promise, and written. If the recording was
-  /// deleted meanwhile, the row is about that, and stays.
-  package func fulfill(_ promise: DescriptionPromise) throws(StorageError) {
-    // Bypasses `write`, because it changes nothing that readers see.
-    _ = try engine.write(.statementLocks) {
-      try CatalogTransaction($0).run(
-        """
-        DELETE FROM garbage WHERE object = ? AND due <= ? AND EXISTS (SELECT 1 FROM recordings WHERE id = ?)
-        """, [ObjectKey.description(of: promise.id).description, promise.due, promise.id.text])
     }
   }
 

@@ -12,7 +12,7 @@ package final class Catalog: Sendable {
   /// The process that opened the catalog, as the owner of the attempts that it begins.
   package let holder: LeaseHolder
   private let changes = ChangeCounts()
-  private let descriptions = Mutex<DescriptionKeeper?>(nil)
+  let descriptions = Mutex<DescriptionKeeper?>(nil)
   private let onChange = Mutex<Listener?>(nil)
   private let jobLimits = Mutex<JobLimits?>(nil)
   let namesDeletedObjects = Atomic<Bool>(false)
@@ -70,19 +70,6 @@ package final class Catalog: Sendable {
 
   /// The limits that the transactions of a shared catalog keep.
   var sharedJobLimits: JobLimits? { isShared ? jobLimits.withLock { $0 } : nil }
-
-  /// Writes the current description of a recording into its folder. Returns false if it couldn't.
-  @discardableResult
-  package func describe(_ id: RecordingID) -> Bool {
-    guard let keeper = descriptions.withLock({ $0 }) else { return true }
-    let promise = descriptionPromise(of: id)
-    let isWritten = keeper.describe(id) {
-      try self.engine.readLatest { try Self.recording(id, CatalogTransaction($0)) }
-    }
-    // If that can't be recorded, the collection writes it again.
-    if isWritten, let promise { try? fulfill(promise) }
-    return isWritten
-  }
 
   /// Makes the catalog's main file complete, so that it can be copied by itself. Others may keep reading.
   package func checkpoint() throws(StorageError) { try engine.checkpoint() }

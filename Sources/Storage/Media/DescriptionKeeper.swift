@@ -39,16 +39,15 @@ struct DescriptionKeeper: Sendable {
     self.onFailure = onFailure
   }
 
-  /// Describes a recording as returned by `current`, unless that is nil. Returns false, after `onFailure`, if it
-  /// couldn't. Blocks on the disk.
-  func describe(_ id: RecordingID, as current: () throws -> Recording?) -> Bool {
+  /// Describes a recording as returned by `next`, and again until that returns nil. `next` gets what was described
+  /// last. Returns false, after `onFailure`, if it couldn't. Blocks on the disk or the store.
+  func describe(_ id: RecordingID, as next: (Catalog.Undescribed?) throws -> Catalog.Undescribed?) -> Bool {
     queues[Int(id.hashValue.magnitude % UInt(queues.count))].sync {
       do {
-        var described: Recording?
-        while let recording = try current(), recording != described {
-          try store.describe(recording)
-          described = recording
-          if !store.hasOtherWriters { break }
+        var described: Catalog.Undescribed?
+        while let row = try next(described) {
+          try store.describe(row.recording)
+          described = row
         }
         return true
       } catch {

@@ -21,7 +21,8 @@
 //     error.
 //   - A `write` is serializable, or behaves as if: it commits only if its outcome is the same as with all writes one
 //     after the other. When it has returned, its changes survive a crash and a power failure, and every `read` that
-//     begins afterward sees them. If the body throws, or the commit fails, nothing is changed.
+//     begins afterward sees them. One that is `unflushed` may be lost in a crash. If the body throws, or the commit
+//     fails, nothing is changed.
 //   - A `write` may run its body several times, after a serialization failure or a deadlock, each time in a new
 //     transaction with a new session. Only the last run's result is returned. An error that a run throws after its
 //     session has met such a failure counts as that failure, whatever it is. The number of runs is bounded.
@@ -83,4 +84,7 @@ package enum SQLIsolation: Sendable {
   /// Each statement sees the rows that are committed when it begins, and must take its own locks (`FOR UPDATE`).
   /// For hot statements that would fail too often otherwise. SQLite, which has one writer, treats it as `serializable`.
   case statementLocks
+  /// The same, but the commit waits for neither the disk nor a standby, so a crash may undo it. For notes that only
+  /// save work. SQLite makes it durable, too.
+  case unflushed
 }

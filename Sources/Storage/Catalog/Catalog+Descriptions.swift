@@ -1,0 +1,93 @@
+// A description is the only object that is replaced. In a bucket, the transaction that changes its recording writes a
+// row of `garbage` for it, too: a promise, which is deleted once the object says what the row says. If that isn't done
+// in a minute, because the store was full or the node is gone, the next collection of any node does it.
+//
+//   1. the change and its promise  2. the row and the promise are read, in one statement  3. the object is put
+//   4. the promise is deleted and the row read again, in one transaction; if it has changed, again from 3 on
+//
+// So the last one who puts a description has read the newest row. The commit of 4 isn't waited for: if it is lost, the
+// description is put once more.
+
+extension Catalog {
+  /// How long the node that changed a recording has to describe it, in seconds.
+  private static let describingSeconds = 60.0
+
+  /// What a description must say.
+  struct Undescribed: Sendable {
+    let recording: Recording
+    /// When the promise of the description that covers this row is due; nil if there is none.
+    let promise: Int64?
+  }
+
+  /// Writes the current description of a recording into its folder. Returns false if it couldn't.
+  @discardableResult
+  package func describe(_ id: RecordingID) -> Bool {
+    guard let keeper = descriptions.withLock({ $0 }) else { return true }
+    let promises = namesDeletedObjects.load(ordering: .relaxed)
+    return keeper.describe(id) { described in
+      guard let described else {
+        let row = try undescribed(id)
+        // Without a promise, another node has written what the row says.
+        return promises && row?.promise == nil ? nil : row
+      }
+      let row = try promises ? settle(described) : keeper.store.hasOtherWriters ? undescribed(id) : nil
+      return row?.recording == described.recording ? nil : row
+    }
+  }
+
+  /// Returns a recording and the promise of its description, both of one moment; nil if it is deleted.
+  func undescribed(_ id: RecordingID) throws(StorageError) -> Undescribed? {
+    try engine.readLatest { try self.undescribed(id, CatalogTransaction($0)) }
+  }
+
+  private func undescribed(_ id: RecordingID, _ db: CatalogTransaction) throws -> Undescribed? {
+    guard namesDeletedObjects.load(ordering: .relaxed) else {
+      return try Self.recording(id, db).map { Undescribed(recording: $0, promise: nil) }
+    }
+    let row = try db.row(
+      "SELECT recordings.*, (SELECT due FROM garbage WHERE object = ?) AS promise FROM recordings WHERE id = ?",
+      [ObjectKey.description(of: id).description, id.text])
+    return try row.map {
+      Undescribed(recording: try RecordingRow(row: $0).recording, promise: try nullable($0, "promise"))
+    }
+  }
+
+  /// Takes in that a description was written, and returns what it must say now. Deletes the promise that covered it,
+  /// not a later one, nor that of a deleted recording, whose row is about the deletion.
+  func settle(_ described: Undescribed) throws(StorageError) -> Undescribed? {
+    let id = described.recording.id
+    // Bypasses `write`, because it changes nothing that readers see.
+    return try engine.write(.unflushed) { session in
+      let db = CatalogTransaction(session)
+      if let promise = described.promise {
+        try db.run(
+          """
+          DELETE FROM garbage WHERE object = ? AND due <= ? AND EXISTS (SELECT 1 FROM recordings WHERE id = ?)
+          """, [ObjectKey.description(of: id).description, promise, id.text])
+      }
+      return try undescribed(id, db)
+    }
+  }
+
+  /// Promises that the descriptions of recordings will be written; see above.
+  func promiseDescriptions(of recordings: [Owned<Recording>], _ db: CatalogTransaction) throws {
+    guard namesDeletedObjects.load(ordering: .relaxed), !recordings.isEmpty else { return }
+    let due = try now(db) + Self.describingSeconds
+    for key in Set(recordings.map { ObjectKey.description(of: $0.id).description }).sorted() {
+      // Each promise is later than the one before, so that settling that doesn't settle this.
+      try db.run(
+        """
+        INSERT INTO garbage (object, due) VALUES (?, ?) ON CONFLICT (object) DO UPDATE
+          SET due = CASE WHEN garbage.due < excluded.due THEN excluded.due ELSE garbage.due + 1 END
+        """, [key, due.milliseconds])
+    }
+  }
+
+  /// Whether a recording's description is still to be written by a node.
+  func isDescriptionPromised(of id: RecordingID) throws(StorageError) -> Bool {
+    let key = ObjectKey.description(of: id).description
+    return try read { db in
+      try db.first("SELECT EXISTS (SELECT 1 FROM garbage WHERE object = ?)", [key], as: Bool.self) == true
+    }
+  }
+}

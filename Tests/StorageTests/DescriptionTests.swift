@@ -1,0 +1,101 @@
+import Synchronization
+import Testing
+
+@testable import Storage
+
+/// The descriptions of recordings in a store that other nodes write to.
+@Suite(.onEveryEngine) struct DescriptionTests {
+  private let folder: TemporaryFolder
+  private let engine: CountedEngine
+  private let catalog: Catalog
+  private let store = Store()
+
+  /// Remembers what was described, and does something else first.
+  private final class Store: DescriptionStore {
+    let described = Mutex<[String]>([])
+    let before = Mutex<[@Sendable () throws -> Void]>([])
+
+    func describe(_ recording: Recording) throws(StorageError) {
+      let action = before.withLock { $0.popLast() }
+      try? action?()
+      described.withLock { $0.append(recording.name) }
+    }
+
+    func removeMark(of id: RecordingID) {}
+    func checkClaim() {}
+    var hasOtherWriters: Bool { true }
+  }
+
+  init() throws {
+    folder = try TemporaryFolder()
+    engine = CountedEngine(try CatalogEngine.current.open(folder("catalog.sqlite")))
+    catalog = Catalog(engine: engine, holder: LeaseHolder(name: "node", terms: LeaseHolder.Terms()))
+    catalog.nameDeletedObjects()
+  }
+
+  private func insert() throws -> Recording {
+    var recording = sample()
+    (recording.audioKey, recording.bytes) = (ObjectKey(recording.id, "audio.mp3"), 9)
+    try catalog.announce(recording.objects)
+    try catalog.insert(recording)
+    return recording
+  }
+
+  private func keep() { catalog.keepDescriptions(in: store) { Issue.record($1, "\($0)") } }
+
+  @Test("whoever changes a recording promises its description, which what was described before doesn't settle")
+  func promises() throws {
+    let recording = try insert()
+    let description = ObjectKey.description(of: recording.id)
+    let earlier = try #require(try catalog.undescribed(recording.id))
+    try catalog.update(recording.id) { $0.name = "other" }
+    let later = try #require(try catalog.settle(earlier))
+    #expect(try later.recording.name == "other" && catalog.announcedObjects(of: recording.id) == [description])
+    let last = try #require(try catalog.settle(later))
+    #expect(try last.recording == later.recording && last.promise == nil)
+    #expect(try catalog.announcedObjects(of: recording.id) == [])
+  }
+
+  @Test("describing a change costs one read and one write besides the change")
+  func costs() throws {
+    let recording = try insert()
+    keep()
+    let (reads, writes) = (engine.reads, engine.calls)
+    try catalog.update(recording.id) { $0.name = "other" }
+    #expect(engine.reads - reads == 1 && engine.calls - writes == 2)
+    #expect(store.described.withLock { $0 } == ["other"])
+    #expect(try catalog.announcedObjects(of: recording.id) == [])
+  }
+
+  @Test("what another node has described isn't described again")
+  func describedByOthers() throws {
+    let recording = try insert()
+    #expect(try catalog.settle(#require(try catalog.undescribed(recording.id)))?.promise == nil)
+    keep()
+    #expect(catalog.describe(recording.id))
+    #expect(store.described.withLock { $0 } == [])
+  }
+
+  @Test("a recording that changes while it is described is described as it is then, and its promise stays until that")
+  func changes() throws {
+    let recording = try insert()
+    let other = Catalog(engine: engine, holder: LeaseHolder(name: "other", terms: LeaseHolder.Terms()))
+    other.nameDeletedObjects()
+    keep()
+    store.before.withLock { $0 = [{ try other.update(recording.id) { $0.name = "newer" } }] }
+    try catalog.update(recording.id) { $0.name = "new" }
+    #expect(store.described.withLock { $0 } == ["new", "newer"])
+    #expect(try catalog.announcedObjects(of: recording.id) == [])
+    // The other one has described its change before, and its description may have been overwritten by this one.
+    store.before.withLock {
+      $0 = [
+        {
+          try other.update(recording.id) { $0.name = "newest" }
+          _ = try other.undescribed(recording.id).map(other.settle)
+        }
+      ]
+    }
+    try catalog.update(recording.id) { $0.name = "old" }
+    #expect(store.described.withLock { $0.suffix(2) } == ["old", "newest"])
+  }
+}
