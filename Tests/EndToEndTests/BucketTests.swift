@@ -158,7 +158,7 @@ struct BucketTests {
     #expect(try node.command.finish(withinSeconds: 15).status == 0)
     cluster.store.command.signal(SIGCONT)
     #expect(
-      try cluster.rows("SELECT state || ' ' || attempts - interruptions FROM jobs WHERE id = '\(job)'") == ["queued 0"])
+      try cluster.rows("SELECT state || ' ' || attempts - interruptions - postponements FROM jobs WHERE id = '\(job)'") == ["queued 0"])
     let next = try cluster.node("four")
     try next.client.succeed(job)
     try next.stop()
@@ -190,6 +190,25 @@ struct BucketTests {
     let document = try api.client.succeed(jobs[0])
     #expect(document["attempts"].int == 2)
     withExtendedLifetime(three) {}
+  }
+
+  @Test func whatTheRowKnowsOfAFileIsAnsweredWithoutTheStore() throws {
+    let bytes = BadUploadTests.tone.bytes
+    let id = try #require(try one.client.upload(bytes, name: "a.wav")["id"].string)
+    let path = "/v1/recordings/\(id)/audio"
+    let converted = try one.client.conversion("\(path)?format=flac")
+    // The other node has nothing of the recording, and can't fetch it.
+    cluster.store.command.signal(SIGSTOP)
+    defer { cluster.store.command.signal(SIGCONT) }
+    let head = try two.client.send("HEAD", path)
+    #expect(head.status == 200 && head["content-length"] == "\(bytes.count)" && head["accept-ranges"] == "bytes")
+    let tag = try #require(head["etag"])
+    #expect(try two.client.get(path, ["If-None-Match": tag]).status == 304)
+    #expect(try two.client.get(path, ["If-Match": "\"other\""]).status == 412)
+    let other = try two.client.send("HEAD", "\(path)?format=flac")
+    #expect(other.status == 200 && other["content-length"] == "\(converted.body.count)")
+    #expect(other["etag"] == converted["etag"] && other["content-type"] == converted["content-type"])
+    #expect(try two.client.get("\(path)?format=flac", ["If-None-Match": try #require(other["etag"])]).status == 304)
   }
 
   @Test func theWaveformThatANodeBuildsGrowsThereAndOthersSayHowFarItIs() throws {

@@ -29,6 +29,63 @@ import Testing
     #expect(try await queue.run { 1 } == 1)
   }
 
+  /// Starts gated work, and remembers in which order it begins.
+  private final class Gated: Sendable {
+    let queue: StoreQueue
+    let begun = Mutex<[String]>([])
+    let gate = DispatchSemaphore(value: 0)
+    let ended = DispatchGroup()
+
+    init(threads: Int) { queue = StoreQueue(threads: threads, waitingLimit: 20) }
+
+    func start(_ load: StoreQueue.Load, _ name: String) -> Bool {
+      ended.enter()
+      let isTaken = queue.start(load) { [self] in
+        begun.withLock { $0.append(name) }
+        gate.wait()
+        ended.leave()
+      }
+      if !isTaken { ended.leave() }
+      return isTaken
+    }
+
+    func transfer(of client: String) -> Bool { start(.transfer(Client(key: client)), client) }
+
+    func finish(_ count: Int) async {
+      for _ in 0..<count { gate.signal() }
+      await withCheckedContinuation { done in ended.notify(queue: .global()) { done.resume() } }
+    }
+  }
+
+  @Test("while transfers take all threads that they may, brief work goes on")
+  func briefWork() async throws {
+    let gated = Gated(threads: 6)
+    for client in ["a", "b", "a", "b", "a", "b", "a", "b"] { #expect(gated.transfer(of: client)) }
+    #expect(try await gated.queue.run { 1 } == 1)
+    await gated.finish(8)
+    #expect(gated.begun.withLock { $0.count } == 8)
+  }
+
+  @Test("one client's transfers leave threads to others', and as many wait as a client may have")
+  func oneClient() async throws {
+    let gated = Gated(threads: 6)
+    // Three run, and ten wait.
+    #expect((0..<14).map { _ in gated.transfer(of: "a") } == Array(repeating: true, count: 13) + [false])
+    #expect(try await gated.queue.run(.transfer(Client(key: "b"))) { 1 } == 1)
+    await gated.finish(13)
+  }
+
+  @Test("brief work that never ceases doesn't keep transfers waiting")
+  func transfersBegin() async throws {
+    let gated = Gated(threads: 6)
+    for _ in 0..<16 { #expect(gated.start(.brief, "brief")) }
+    #expect(gated.transfer(of: "a"))
+    gated.gate.signal()
+    while !gated.begun.withLock({ $0.contains("a") }) { await Task.yield() }
+    #expect(gated.begun.withLock { $0.count } == 7, "the first thread that was free took it")
+    await gated.finish(16)
+  }
+
   @Test("results and errors come back, in any number")
   func results() async throws {
     let queue = StoreQueue(threads: 3, waitingLimit: 5000)

@@ -177,8 +177,8 @@ final class Context: Sendable {
   }
 
   /// Returns the file to read a recording's sound from. Throws like `checkSound`.
-  func soundFile(of recording: Recording) async throws -> LocalFile {
-    try await sound(of: recording) { [blobs] (key) throws(StorageError) in try blobs.localFile(key) }
+  func soundFile(of recording: Recording, for client: Client) async throws -> LocalFile {
+    try await sound(of: recording, .transfer(client)) { [blobs] (key) throws(StorageError) in try blobs.localFile(key) }
   }
 
   /// Throws if the file to read a recording's sound from isn't finished, missing, or changed; a missing or changed
@@ -196,10 +196,11 @@ final class Context: Sendable {
 
   /// Returns what `use` makes of the key of a recording's own file.
   private func audio<R: Sendable>(
-    of recording: Recording, _ use: @escaping @Sendable (ObjectKey) throws(StorageError) -> R
+    of recording: Recording, _ load: StoreQueue.Load = .brief,
+    _ use: @escaping @Sendable (ObjectKey) throws(StorageError) -> R
   ) async throws -> R {
     guard let key = recording.audioKey else { throw ServiceError.notReady(recording.id) }
-    return try await storeWork.run { [files] in
+    return try await storeWork.run(load) { [files] in
       if let fault = try files.settle(recording) { throw fault.error(recording.id) }
       return try use(key)
     }
@@ -207,11 +208,12 @@ final class Context: Sendable {
 
   /// Returns what `use` makes of the key of the file to read a recording's sound from.
   private func sound<R: Sendable>(
-    of recording: Recording, _ use: @escaping @Sendable (ObjectKey) throws(StorageError) -> R
+    of recording: Recording, _ load: StoreQueue.Load = .brief,
+    _ use: @escaping @Sendable (ObjectKey) throws(StorageError) -> R
   ) async throws -> R {
-    guard recording.media != nil else { return try await audio(of: recording, use) }
+    guard recording.media != nil else { return try await audio(of: recording, load, use) }
     if let key = recording.workingKey {
-      let used = try await storeWork.run { [files, waveforms] () -> R? in
+      let used = try await storeWork.run(load) { [files, waveforms] () -> R? in
         if !files.hasLostWorkingCopy(recording) { return try use(key) }
         try waveforms.giveUp(recording.id, .workingCopy(key))
         return nil

@@ -15,15 +15,14 @@ import HTTP
 import Storage
 
 extension AudioFiles {
-  /// Returns the response that sends the client to an object in the bucket, or that a condition makes unnecessary; nil
-  /// if this node must send the content. `bytes` is the object's length.
+  /// Returns the response that sends the client to an object in the bucket; nil if this node must send the content.
+  /// `bytes` is the object's length.
   func redirect(
     _ representation: Representation, of key: ObjectKey, bytes: Int64?, for request: HTTPRequest, _ caller: Caller
   ) async throws -> HTTPResponse? {
     guard let redirects = context.redirects, let blobs = context.media.bucket?.blobs, let bytes,
       request.mayBeRedirected, request.fields["If-Range"] != representation.fields["ETag"]
     else { return nil }
-    if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
     let fields = ["Content-Type", "Content-Disposition", "Cache-Control"].compactMap { name in
       representation.fields[name].map { (name: name.lowercased(), value: $0) }
     }

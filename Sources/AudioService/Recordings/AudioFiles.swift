@@ -35,12 +35,14 @@ struct AudioFiles: Sendable {
         cacheControl: context.immutable, fields: fields, acceptsRanges: true)
     }
     // Without fetching the file first.
-    if context.redirects != nil, request.mayBeRedirected,
-      let (conversion, made) = try await conversions.known(recording, as: format, caller),
-      let response = try await redirect(
-        representation(conversion, made), of: conversion.key, bytes: conversion.bytes, for: request, caller)
+    if context.media.bucket != nil, request.mayNeedNoContent || context.redirects != nil && request.mayBeRedirected,
+      let (conversion, made) = try await conversions.known(recording, as: format, caller)
     {
-      return response
+      let whole = representation(conversion, made)
+      if let response = withoutContent(whole, bytes: conversion.bytes, for: request) { return response }
+      if let response = try await redirect(whole, of: conversion.key, bytes: conversion.bytes, for: request, caller) {
+        return response
+      }
     }
     guard let made = try await conversions.file(of: recording, as: format, for: caller) else {
       return try await answer(request, recording, isDownload, contentType: recording.mediaType, caller)
@@ -76,7 +78,7 @@ struct AudioFiles: Sendable {
       body: .empty, contentType: target.mediaType, etag: tag, cacheControl: context.immutable,
       fields: fields, acceptsRanges: format == .wav)
     if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
-    let local = try await context.soundFile(of: recording)
+    let local = try await context.soundFile(of: recording, for: caller.client)
     let client = caller.client
     let room = try context.parts.reserve(for: client)
     if format == .wav {
@@ -140,15 +142,29 @@ struct AudioFiles: Sendable {
     var representation = Representation(
       body: .empty, contentType: contentType, etag: "\"a1-\(sha256)\"", cacheControl: context.immutable, fields: fields,
       acceptsRanges: true)
+    if let response = withoutContent(representation, bytes: recording.bytes, for: request) { return response }
     if let response = try await redirect(representation, of: key, bytes: recording.bytes, for: request, caller) {
       return response
     }
-    if let fetched = try await fetched(recording, key) {
+    if let fetched = try await fetched(recording, key, for: caller.client) {
       representation.body = fetched.body(0..<fetched.length)
       representation.part = { fetched.body($0) }
     } else {
-      representation.body = .file(try await content(of: recording, key))
+      representation.body = .file(try await content(of: recording, key, for: caller.client))
     }
+    return HTTPResponse(representation, for: request)
+  }
+
+  /// Returns the response to HEAD, or to a request whose conditions make the content unnecessary: the row knows all of
+  /// it, so the store isn't asked. Returns nil for other requests, and if a look at a folder shows more.
+  private func withoutContent(
+    _ representation: Representation, bytes: Int64?, for request: HTTPRequest
+  ) -> HTTPResponse? {
+    guard context.media.bucket != nil, request.mayNeedNoContent else { return nil }
+    if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
+    guard request.method == .head, let bytes else { return nil }
+    var representation = representation
+    representation.body = .stream(length: bytes) { nil }
     return HTTPResponse(representation, for: request)
   }
 
@@ -156,7 +172,9 @@ struct AudioFiles: Sendable {
   private static let bytesFetchedAtOnce: Int64 = 4 << 20
 
   /// Returns a long file that is in a bucket and not here; nil for others. Throws if it is gone or another one.
-  private func fetched(_ recording: Recording, _ key: ObjectKey) async throws -> FetchedObject? {
+  private func fetched(
+    _ recording: Recording, _ key: ObjectKey, for client: Client
+  ) async throws -> FetchedObject? {
     let blobs = context.blobs
     guard context.media.bucket != nil, let bytes = recording.bytes, bytes > Self.bytesFetchedAtOnce,
       let sha256 = recording.sha256, blobs.fileAtHand(key) == nil
@@ -165,13 +183,16 @@ struct AudioFiles: Sendable {
     if try await context.storeWork.run({ try blobs.read(key, 0..<1) }) == nil {
       try await context.checkAudio(of: recording)
     }
-    return FetchedObject(key: key, length: bytes, sha256: sha256, blobs: blobs, work: context.storeWork)
+    return FetchedObject(
+      key: key, length: bytes, sha256: sha256, blobs: blobs, work: context.storeWork, client: client)
   }
 
-  private func content(of recording: Recording, _ key: ObjectKey) async throws -> FileContent {
+  private func content(
+    of recording: Recording, _ key: ObjectKey, for client: Client
+  ) async throws -> FileContent {
     let blobs = context.blobs
     do {
-      let content = try await context.storeWork.run { () throws -> FileContent? in
+      let content = try await context.storeWork.run(.transfer(client)) { () throws -> FileContent? in
         let length = recording.bytes
         func opened() throws -> FileContent? {
           let content = try blobs.localFile(key).withPath(FileContent.init(path:))
@@ -216,5 +237,13 @@ struct AudioFiles: Sendable {
     case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): true
     default: false
     }
+  }
+}
+
+extension HTTPRequest {
+  /// Whether the response may have no content: to HEAD, or because of a condition.
+  fileprivate var mayNeedNoContent: Bool {
+    method == .head
+      || ["If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since"].contains(where: fields.contains)
   }
 }

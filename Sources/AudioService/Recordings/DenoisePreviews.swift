@@ -24,7 +24,7 @@ struct DenoisePreviews: Sendable {
     _ = try members.recordingName()
     _ = try members.callbackURL(context.configuration.webhooks)
     let client = caller.client
-    let sound = try await context.soundFile(of: source)
+    let sound = try await context.soundFile(of: source, for: caller.client)
     try DenoiseRequests.check(asked.noise, fits: source.format)
     let profile = try await context.noiseProfile(of: asked.noise, caller)
     try window.check(startsIn: source.format, parameter: "window.start")

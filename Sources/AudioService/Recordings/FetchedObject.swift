@@ -15,6 +15,7 @@ struct FetchedObject: Sendable {
   let sha256: String
   let blobs: any Blobs
   let work: StoreQueue
+  let client: Client
 
   /// The length of a piece: long enough that the requests take little of the time.
   private static let pieceBytes: Int64 = 1 << 20
@@ -32,7 +33,7 @@ struct FetchedObject: Sendable {
       let from = progress.withLock { $0.place }
       guard from < range.upperBound else { return nil }
       let wanted = from..<min(from + Self.pieceBytes, range.upperBound)
-      let piece = try await work.run { try blobs.read(key, wanted) }
+      let piece = try await work.run(.transfer(client)) { try blobs.read(key, wanted) }
       guard let piece, piece.count == wanted.count else { throw ServiceError.audioMissing(key.recording) }
       let isRight = progress.withLock { progress in
         progress.place = wanted.upperBound

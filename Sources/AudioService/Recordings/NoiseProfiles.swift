@@ -173,7 +173,7 @@ struct NoiseProfiles: Sendable {
     guard let id = RecordingID(text), let source = try await recording(id, caller) else {
       throw RequestError.noSuchNoisyRecording(text)
     }
-    let sound = try await context.soundFile(of: source)
+    let sound = try await context.soundFile(of: source, for: caller.client)
     try DenoiseRequests.check(noise, fits: source.format)
     let (scratch, job) = (context.scratch, JobID(at: caller.catalog.time))
     let folder = try await context.work.run { () throws(StorageError) in try scratch.makeWorkFolder(of: job) }

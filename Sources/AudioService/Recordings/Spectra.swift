@@ -21,7 +21,7 @@ struct Spectra: Sendable {
     guard let end, end > start, end - start <= Self.stretchLimit else {
       throw query.invalid("end", end, .afterStart(limit: Self.stretchLimit))
     }
-    let sound = try await context.soundFile(of: source)
+    let sound = try await context.soundFile(of: source, for: caller.client)
     try TimeWindow(start: start, end: end).check(startsIn: source.format, parameter: "start")
     let last = min(end, source.format.duration ?? end)
     let report = try await context.waitedReport(
