@@ -15,37 +15,6 @@ import Testing
     path = try folder.file("in", content)
   }
 
-  @Test("an object is joined of parts that were sent and parts that were copied")
-  func join() async throws {
-    let (content, path) = (content, path)
-    let bytes = Int64(content.count)
-    try await test.blocking { client in
-      try client.put(file: path, as: "segment 1")
-      let upload = try client.beginMultipart("whole")
-      let parts = [
-        try client.putPart(3, of: upload, file: path, 0..<3),
-        try client.copyPart(1, of: upload, from: "segment 1", bytes: bytes),
-        try client.copyPart(2, of: upload, from: "segment 1", 5..<6_000_000),
-      ]
-      try client.complete(upload, parts, bytes: bytes + 5_999_995 + 3)
-    }
-    #expect(test.store.objects(in: "sounds")["whole"] == content + content[5..<6_000_000] + content[0..<3])
-    #expect(test.store.uploadCount == 0)
-  }
-
-  @Test("an aborted upload leaves nothing, and can be aborted again")
-  func abort() async throws {
-    let path = path
-    try await test.blocking { client in
-      let upload = try client.beginMultipart("whole")
-      _ = try client.putPart(1, of: upload, file: path)
-      try client.abort(upload)
-      try client.abort(upload)
-    }
-    #expect(test.store.objects(in: "sounds").isEmpty)
-    #expect(test.store.uploadCount == 0)
-  }
-
   @Test("if the answer to the completion is lost, the object that exists counts")
   func lostCompletion() async throws {
     let (store, path, bytes) = (test.store, path, Int64(content.count))
@@ -57,21 +26,6 @@ import Testing
     }
     #expect(store.objects(in: "sounds")["whole"] == content)
     #expect(store.received.suffix(3).map(\.method) == ["POST", "POST", "HEAD"])
-  }
-
-  @Test("a completion of an aborted upload fails, also if there is another object")
-  func completionAfterAbort() async throws {
-    let path = path
-    await #expect(throws: S3Error.noSuchUpload) {
-      try await test.blocking { client in
-        try client.put([1], as: "whole")
-        let upload = try client.beginMultipart("whole")
-        let part = try client.putPart(1, of: upload, file: path)
-        try client.abort(upload)
-        try client.complete(upload, [part], bytes: 11 << 20)
-      }
-    }
-    #expect(test.store.objects(in: "sounds")["whole"] == [1])
   }
 
   @Test("an error after 200 OK is an error, and is sent again if it is transient")

@@ -1,0 +1,132 @@
+import ObjectStore
+import PresentRows
+import Storage
+import Testing
+
+@testable import S3Storage
+
+/// How a node treats a store that fails, is slow or full, or is another one.
+@Suite struct StoreStateTests {
+  @Test("nothing is missing because the bucket is, or is another one, or because a proxy answers 404")
+  func anotherBucket() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let (first, second) = (try cluster.node("a"), try cluster.node("b", isBound: true))
+    let store = cluster.test.store
+    let key = try await cluster.blocking { try ObjectKey(first.upload([9, 8, 7]).id, "audio.mp3") }
+    func expectUnknown(_ what: Comment) async throws {
+      let look = try await cluster.blocking { second.blobs.look(at: key) }
+      #expect(look == .unknown, what)
+      await #expect(throws: StorageError.self, what) { try await cluster.blocking { try second.bytes(key) } }
+      await #expect(throws: StorageError.self, what) {
+        try await cluster.blocking { try second.blobs.read(key, 0..<1) }
+      }
+    }
+    store.rename("sounds", to: "away")
+    try await expectUnknown("no bucket")
+    await #expect(throws: S3Error.noSuchBucket) { try await cluster.test.blocking { try $0.delete("\(key)") } }
+    store.empty("sounds")
+    try await expectUnknown("another tenant's bucket")
+    store.rename("away", to: "sounds")
+    for fault in [ObjectStore.Fault.refuses(404, code: ""), .answers([60, 62], status: 404)] {
+      store.fail(fault, fault)
+      #expect(try await cluster.blocking { second.blobs.look(at: key) } == .unknown)
+      store.fail(fault)
+      await #expect(throws: S3Error.unavailable(status: 404, code: nil)) {
+        try await cluster.test.blocking { try $0.get("\(key)", 0..<1) }
+      }
+      store.heal()
+    }
+    #expect(try await cluster.blocking { try second.bytes(key) } == [9, 8, 7])
+    #expect(try await cluster.blocking { second.blobs.look(at: key.map.map) } == .absent)
+  }
+
+  @Test("a full bucket, a store that is down, and one that refuses are told apart")
+  func errors() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let node = try cluster.node("a")
+    let key = ObjectKey(RecordingID(), "audio-1.wav")
+    func failure(_ fault: ObjectStore.Fault) async throws -> StorageError? {
+      cluster.test.store.fail(fault)
+      return try await cluster.blocking {
+        do throws(StorageError) { _ = try node.blobs.put((try? node.work([1])) ?? "", as: key) } catch { return error }
+        return nil
+      }
+    }
+    #expect(try await failure(.refuses(507, code: "QuotaExceeded")) == .storeFull)
+    guard case .storeUnreachable = try await failure(.refuses(503, code: "SlowDown")) else {
+      Issue.record("a store that is busy isn't told from others")
+      return
+    }
+    guard case .objectStore = try await failure(.refuses(403, code: "AccessDenied")) else {
+      Issue.record("a store that refuses isn't told from others")
+      return
+    }
+    #expect(try await failure(.none) == nil)
+  }
+
+  @Test("after a store has failed, it is asked again before a job begins, and only then")
+  func recovery() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let (first, second) = (try cluster.node("a"), try cluster.node("b"))
+    let recording = try await cluster.blocking { try first.upload([1, 2, 3]) }
+    let key = ObjectKey(recording.id, "audio.mp3")
+    let before = cluster.test.store.received.count
+    try await cluster.blocking { try second.blobs.checkReachable() }
+    #expect(cluster.test.store.received.count == before)
+    for fault in [ObjectStore.Fault.refuses(503, code: "SlowDown"), .refuses(403, code: "InvalidAccessKeyId")] {
+      cluster.test.store.fail(fault, fault)
+      await #expect(throws: StorageError.self) { try await cluster.blocking { try second.bytes(key) } }
+      await #expect(throws: StorageError.self) { try await cluster.blocking { try second.blobs.checkReachable() } }
+      try await cluster.blocking { for _ in 0..<3 { try second.blobs.checkReachable() } }
+    }
+    #expect(cluster.test.store.received.count == before + 6)
+    cluster.test.store.fail(.refuses(403, code: "AccessDenied"))
+    await #expect(throws: StorageError.self) { try await cluster.blocking { try second.bytes(key) } }
+    try await cluster.blocking { try second.blobs.checkReachable() }
+    #expect(cluster.test.store.received.count == before + 8, "only that object is refused")
+  }
+
+  @Test("a store that is slow is usable, and one that doesn't answer holds nobody up for longer than a second")
+  func slowStore() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let node = try cluster.node("a", isBound: true)
+    let store = cluster.test.store
+    let (gate, release) = AsyncStream<Never>.makeStream()
+    try await cluster.blocking {
+      store.fail(.refuses(503, code: "SlowDown"))
+      #expect(throws: StorageError.self) { try node.bytes(ObjectKey(RecordingID(), "audio.wav")) }
+      store.fail(.holds(until: gate))
+      try node.blobs.checkUsable()
+      #expect(throws: StorageError(S3Error.timedOut)) { try node.blobs.checkReachable() }
+      release.finish()
+      // The same look.
+      for _ in 0..<20 where (try? node.blobs.checkReachable()) == nil {}
+      let before = store.received.count
+      for _ in 0..<9 { try node.blobs.checkReachable() }
+      #expect(store.received.count == before)
+    }
+  }
+
+  @Test("while the bucket is full, no job begins; there is room again once something can be put")
+  func fullBucket() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let node = try cluster.node("a", isBound: true)
+    let store = cluster.test.store
+    try await cluster.blocking {
+      let recording = try node.upload([1, 2, 3])
+      store.setQuota(bytes: 100)
+      let path = try node.work(TestStore.bytes(1000))
+      let key = ObjectKey(recording.id, "waveform-1.pyramid")
+      #expect(throws: StorageError.storeFull) { try node.blobs.put(path, as: key) }
+      for _ in 0..<2 { #expect(throws: StorageError.storeFull) { try node.blobs.checkReachable() } }
+      try node.blobs.checkUsable()
+      #expect(try node.bytes(try #require(recording.audioKey)) == [1, 2, 3], "what is there can be read")
+      store.setQuota(bytes: .max)
+      try node.blobs.checkReachable()
+      let before = store.received.count
+      try node.blobs.checkReachable()
+      #expect(store.received.count == before)
+    }
+    #expect(store.objects(in: "sounds").keys.filter { $0.hasPrefix("uploads/") } == [])
+  }
+}
