@@ -40,7 +40,7 @@ import Testing
 
     func start(_ load: StoreQueue.Load, _ name: String) -> Bool {
       ended.enter()
-      let isTaken = queue.start(load) { [self] in
+      let isTaken = queue.start(as: load) { [self] in
         begun.withLock { $0.append(name) }
         gate.wait()
         ended.leave()
@@ -71,7 +71,7 @@ import Testing
     let gated = Gated(threads: 6)
     // Three run, and ten wait.
     #expect((0..<14).map { _ in gated.transfer(of: "a") } == Array(repeating: true, count: 13) + [false])
-    #expect(try await gated.queue.run(.transfer(Client(key: "b"))) { 1 } == 1)
+    #expect(try await gated.queue.run(as: .transfer(Client(key: "b"))) { 1 } == 1)
     await gated.finish(13)
   }
 

@@ -52,7 +52,7 @@ import Testing
     let later = try #require(try catalog.settle(earlier))
     #expect(try later.recording.name == "other" && catalog.announcedObjects(of: recording.id) == [description])
     let last = try #require(try catalog.settle(later))
-    #expect(try last.recording == later.recording && last.promise == nil)
+    #expect(last.recording == later.recording && last.promise == nil)
     #expect(try catalog.announcedObjects(of: recording.id) == [])
   }
 

@@ -342,7 +342,10 @@ import Testing
     for index in rows.indices.dropFirst() { rows[index].name = "changed.wav" }
     let reads = Mutex(rows)
     let keeper = DescriptionKeeper(store: store) { Issue.record("\($0): \($1)") }
-    #expect(keeper.describe(recording.id) { reads.withLock { $0.isEmpty ? nil : $0.removeFirst() } })
+    let isDescribed = keeper.describe(recording.id) { _ in
+      reads.withLock { $0.isEmpty ? nil : Catalog.Undescribed(recording: $0.removeFirst(), promise: nil) }
+    }
+    #expect(isDescribed)
     #expect(store.description(of: recording.id)?.recording.name == "changed.wav")
     #expect(try FileSystem.names(in: store.folder(of: recording.id)) == ["recording.json"])
     #expect(try FileSystem.names(in: store.incoming).isEmpty)

@@ -200,7 +200,7 @@ final class Context: Sendable {
     _ use: @escaping @Sendable (ObjectKey) throws(StorageError) -> R
   ) async throws -> R {
     guard let key = recording.audioKey else { throw ServiceError.notReady(recording.id) }
-    return try await storeWork.run(load) { [files] in
+    return try await storeWork.run(as: load) { [files] in
       if let fault = try files.settle(recording) { throw fault.error(recording.id) }
       return try use(key)
     }
@@ -213,7 +213,7 @@ final class Context: Sendable {
   ) async throws -> R {
     guard recording.media != nil else { return try await audio(of: recording, load, use) }
     if let key = recording.workingKey {
-      let used = try await storeWork.run(load) { [files, waveforms] () -> R? in
+      let used = try await storeWork.run(as: load) { [files, waveforms] () -> R? in
         if !files.hasLostWorkingCopy(recording) { return try use(key) }
         try waveforms.giveUp(recording.id, .workingCopy(key))
         return nil

@@ -192,7 +192,7 @@ struct AudioFiles: Sendable {
   ) async throws -> FileContent {
     let blobs = context.blobs
     do {
-      let content = try await context.storeWork.run(.transfer(client)) { () throws -> FileContent? in
+      let content = try await context.storeWork.run(as: .transfer(client)) { () throws -> FileContent? in
         let length = recording.bytes
         func opened() throws -> FileContent? {
           let content = try blobs.localFile(key).withPath(FileContent.init(path:))

@@ -107,7 +107,7 @@ struct Conversions: Sendable {
     _ id: RecordingID, _ format: Format, _ target: AudioFormat, _ caller: Caller
   ) async throws -> File? {
     let (catalog, blobs) = (caller.catalog, context.blobs)
-    return try await context.storeWork.run(.transfer(caller.client)) {
+    return try await context.storeWork.run(as: .transfer(caller.client)) {
       guard let conversion = try catalog.conversion(of: id, to: format.rawValue) else { return nil }
       let opened: FileContent?
       do { opened = try blobs.localFile(conversion.key).withPath(FileContent.init(path:)) } catch {

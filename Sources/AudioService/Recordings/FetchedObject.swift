@@ -33,7 +33,7 @@ struct FetchedObject: Sendable {
       let from = progress.withLock { $0.place }
       guard from < range.upperBound else { return nil }
       let wanted = from..<min(from + Self.pieceBytes, range.upperBound)
-      let piece = try await work.run(.transfer(client)) { try blobs.read(key, wanted) }
+      let piece = try await work.run(as: .transfer(client)) { try blobs.read(key, wanted) }
       guard let piece, piece.count == wanted.count else { throw ServiceError.audioMissing(key.recording) }
       let isRight = progress.withLock { progress in
         progress.place = wanted.upperBound

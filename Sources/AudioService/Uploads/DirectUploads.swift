@@ -152,7 +152,7 @@ struct DirectUploads: Sendable {
     let (blobs, scratch) = (context.blobs, context.scratch)
     let (catalog, limits) = (caller.catalog, context.accounts.stored(by: caller.tenant))
     let (token, location) = (caller.uploadToken?.spent, "/v1/recordings/\(id)")
-    return try await context.storeWork.run(.transfer(caller.client)) {
+    return try await context.storeWork.run(as: .transfer(caller.client)) {
       let audio = NewRecording.fileName(intake.probe)
       let built = intake.analysis.flatMap { analysis in early.map { (waveform: $0, analysis: analysis) } }
       let stored = try blobs.adopt(file, as: id, name: audio, with: built?.waveform.files(audio: audio) ?? [])

@@ -102,11 +102,11 @@ package final class StoreQueue: Sendable {
 
   /// Runs `body` on a thread and returns its result. Throws `.storeUnreachable` without running it if too much waits.
   package func run<R: Sendable>(
-    _ load: Load = .brief, _ body: @escaping @Sendable () throws -> R
+    as load: Load = .brief, _ body: @escaping @Sendable () throws -> R
   ) async throws -> R {
     if let shared { return try await shared.run { () throws(any Error) in try body() } }
     return try await withCheckedThrowingContinuation { continuation in
-      let isTaken = start(load) { continuation.resume(with: Result { try body() }) }
+      let isTaken = start(as: load) { continuation.resume(with: Result { try body() }) }
       if !isTaken {
         continuation.resume(throwing: StorageError.storeUnreachable(detail: "too many requests wait for it"))
       }
@@ -115,7 +115,7 @@ package final class StoreQueue: Sendable {
 
   /// Runs `body` on a thread without waiting for it. Returns false, without running it, if too much waits.
   @discardableResult
-  package func start(_ load: Load = .brief, _ body: @escaping @Sendable () -> Void) -> Bool {
+  package func start(as load: Load = .brief, _ body: @escaping @Sendable () -> Void) -> Bool {
     if let shared {
       shared.start(body)
       return true
