@@ -101,6 +101,41 @@ def compose_accepts_its_files(program, folder):
                 assert volume.split(":")[0] in manifest["volumes"] or volume.endswith(":ro"), volume
 
 
+def unwritable_secrets(manifest):
+    """The secrets and configurations that compose would have to write into a read-only file system: all but mounted files."""
+    return [
+        (name, entry) for name, service in manifest["services"].items() if service.get("read_only")
+        for kind in ("secrets", "configs") for entry in service.get(kind, [])
+        if "file" not in manifest[kind][entry["source"] if isinstance(entry, dict) else entry]]
+
+
+def needed_variables(manifest):
+    """The variables of the environment without which compose refuses a file."""
+    return set(re.findall(r"(?<!\$)\$\{(\w+):\?", str(manifest)))
+
+
+def a_container_can_read_its_secrets(program, folder):
+    """No container has to be started to see these mistakes."""
+    with open("deploy/compose.cluster.yaml") as file:
+        text = file.read()
+    manifest = yaml.safe_load(text)
+    assert not unwritable_secrets(manifest)
+    definition = manifest["secrets"]["cluster"]
+    manifest["secrets"]["cluster"] = {"environment": "STILLWAVE_CLUSTER_SECRET"}
+    assert [name for name, _ in unwritable_secrets(manifest)] == ["n1", "n2", "n3"], "a secret from a variable is noticed"
+    manifest["secrets"]["cluster"] = definition
+    assert manifest["services"]["n1"]["environment"]["STILLWAVE_CLUSTER_SECRET_FILE"] == "/run/secrets/cluster"
+    for name in ("compose.yaml", "compose.internet.yaml"):
+        with open(os.path.join("deploy", name)) as file:
+            assert not unwritable_secrets(yaml.safe_load(file)), name
+    # The commands at the head of the file are those of the document, which cluster.py runs.
+    with open("docs/cluster.md") as file:
+        section = file.read().split("\n## Trying it\n")[1].split("\n## ")[0]
+    block, = re.findall(r"^```sh\n(.*?)^```$", section, re.M | re.S)
+    assert "".join(line[4:] for line in text.splitlines(True) if line.startswith("#   ")) == block
+    assert set(re.findall(r"(\w+)=", block)) == needed_variables(manifest), (block, needed_variables(manifest))
+
+
 def run_as_postgres(folder, script, **environment):
     """Runs a shell script with PostgreSQL's programs, as the user that may."""
     from database import Pair, programs
@@ -201,6 +236,7 @@ def the_image_has_what_the_program_needs(program, folder):
 
 
 def checks():
-    return [systemd_accepts_the_units, kubernetes_schemas_accept_the_manifest, compose_accepts_its_files, the_cluster_of_compose_fits_together,
+    return [systemd_accepts_the_units, kubernetes_schemas_accept_the_manifest, compose_accepts_its_files, a_container_can_read_its_secrets,
+            the_cluster_of_compose_fits_together,
             caddy_accepts_its_file,
             the_image_has_what_the_program_needs]
