@@ -22,8 +22,11 @@ def systemd_accepts_the_units(program, folder):
     with open("deploy/stillwave.service") as file, open(unit, "w") as copy:
         copy.write(file.read().replace("/usr/local/bin/stillwave", program))
     os.mkdir(unit + ".d")
-    with open("deploy/stillwave-keys.conf") as file, open(unit + ".d/keys.conf", "w") as copy:
-        copy.write(file.read())
+    for name in ("keys", "node"):
+        with open(f"deploy/stillwave-{name}.conf") as file, open(f"{unit}.d/{name}.conf", "w") as copy:
+            text = file.read()
+            copy.write(text)
+        check_settings(program, re.findall(r"^Environment=(\w+)=", text, re.M))
     assert run("systemd-analyze", "verify", unit).strip() == ""
     # Its sandbox: systemd's own measure of what the service could do, 0 … 10.
     table = run("systemd-analyze", "security", "--offline=true", "--threshold=30", unit)

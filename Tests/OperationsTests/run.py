@@ -1,4 +1,4 @@
-"""Checks what docs/operating.md and the files in deploy/ promise to operators. See deploy/operations."""
+"""Checks what docs/operating.md, docs/cluster.md and the files in deploy/ promise to operators. See deploy/operations."""
 
 import os
 import signal
@@ -9,6 +9,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [here, os.path.join(here, "../ProxyTests"), os.path.join(here, "../ViewerTests"),
                 os.path.join(here, "../ClusterTests")]
 import backups
+import cluster
 import commands
 import manifests
 import monitoring
@@ -19,7 +20,8 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     os.chdir(os.path.join(here, "../.."))
     for check in (*manifests.checks(), monitoring.the_monitoring_is_loaded, commands.the_table_of_commands,
-                  commands.the_ways_to_start, backups.a_cluster_with_a_bucket_is_backed_up_and_restored):
+                  commands.the_ways_to_start, cluster.every_command_for_several_machines_works,
+                  backups.a_cluster_with_a_bucket_is_backed_up_and_restored):
         with tempfile.TemporaryDirectory(prefix="stillwave-operations-") as folder:
             done = check(program, folder)
         print(f"  {'left out' if done is False else 'ok'}      {check.__name__.replace('_', ' ')}", flush=True)
