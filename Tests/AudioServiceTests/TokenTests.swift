@@ -135,6 +135,39 @@ import Testing
     #expect(attributes[.posixPermissions] as? Int == 0o600)
   }
 
+  @Test(
+    "a secret that is there but can't be used ends the start with the file's name, and is never replaced",
+    arguments: ["a folder", "a link to itself", "a link to nothing", "too short"])
+  func unusableSecret(kind: String) throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/token-secret"
+    let files = FileManager.default
+    switch kind {
+    case "a folder": try files.createDirectory(atPath: path, withIntermediateDirectories: false)
+    case "a link to itself": try files.createSymbolicLink(atPath: path, withDestinationPath: path)
+    case "a link to nothing": try files.createSymbolicLink(atPath: path, withDestinationPath: path + "-is-gone")
+    default: try "short\n".write(toFile: path, atomically: true, encoding: .utf8)
+    }
+    let before = try files.attributesOfItem(atPath: path)[.type] as? FileAttributeType
+    var configuration = Configuration()
+    configuration.dataDirectory = folder.path
+    let start = { [configuration] in _ = try Access(configuration) { .now }.secrets.signing() }
+    #expect(performing: start, throws: { "\($0)".contains(path) })
+    #expect(try files.attributesOfItem(atPath: path)[.type] as? FileAttributeType == before)
+    if kind == "too short" { #expect(try String(contentsOfFile: path, encoding: .utf8) == "short\n") }
+  }
+
+  @Test("of nodes that share a folder, the first makes the secret, and the others use it")
+  func sharedSecret() throws {
+    let folder = try TemporaryFolder()
+    let nodes = try (0..<3).map { _ in try TokenSecrets(path: nil, directory: folder.path) }
+    #expect(try !nodes[2].reload())
+    let secret = try nodes[0].signing()
+    #expect(try nodes[1].signing() == secret)
+    #expect(try nodes[2].reload() && nodes[2].all == [secret])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["token-secret"])
+  }
+
   @Test func aTokenForAnUploadEndsWithItsKeysScope() async throws {
     let keyed = try KeyedBench()
     let token = try await keyed.token("{\"upload\":true}", key: "writer")

@@ -25,10 +25,10 @@ final class Access: Sendable {
     ring = try configuration.keysPath.map { path in
       try UnusableFile.naming(path, "keys") { try KeyRing(path: path, clock: clock) }
     }
-    secrets = try UnusableFile.naming(configuration.tokenSecretPath ?? "", "token secrets") {
-      try TokenSecrets(
-        path: configuration.tokenSecretPath,
-        directory: configuration.cluster.mediaDirectory ?? configuration.dataDirectory)
+    let directory = configuration.cluster.mediaDirectory ?? configuration.dataDirectory
+    let secretPath = configuration.tokenSecretPath ?? TokenSecrets.ownPath(in: directory)
+    secrets = try UnusableFile.naming(secretPath, "token secrets") {
+      try TokenSecrets(path: configuration.tokenSecretPath, directory: directory)
     }
     audit = try configuration.auditLogPath.map { path in
       try UnusableFile.naming(path, "the audit log") { try AuditLog(path: path) }
