@@ -55,6 +55,18 @@ import Testing
     await keyed.bench.runner.stop()
   }
 
+  @Test("a service that is about to stop isn't ready")
+  func readiness() async throws {
+    let bench = try TestBench()
+    func isReady() async throws -> Bool {
+      let text = String(decoding: try await bench.respond(.get, "/metrics").body.collect(), as: UTF8.self)
+      return text.contains("\nstillwave_ready 1\n")
+    }
+    #expect(try await isReady())
+    bench.context.readiness.drain()
+    #expect(try await !isReady())
+  }
+
   @Test func withoutAskingTenantsAreNotNamed() async throws {
     let keyed = try KeyedBench()
     _ = try await keyed.recording()

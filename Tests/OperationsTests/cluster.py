@@ -9,9 +9,11 @@ import re
 import shutil
 import subprocess
 import sys
+import urllib.request
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../ClusterTests"))
 import backups
+import monitoring
 import stand_ins
 from backups import KEY, SECRET, tone
 from database import Pair, Server
@@ -102,6 +104,11 @@ class Machine:
 
         wait("the waveform", is_ready, 60)
         return id
+
+    def metrics(self):
+        """What the operators' port says."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=60) as answer:
+            return answer.read().decode()
 
     @property
     def is_running(self):
@@ -272,6 +279,8 @@ def moving(page, away, node, empty, back):
     later = nodes[1].upload(tone(4), "later.wav", bearer)
     for machine in nodes:
         check(machine, (later, tone(4)))
+    # With a bucket, other nodes, and jobs that have ended, the nodes have all metrics.
+    monitoring.check_names("".join(machine.metrics() for machine in nodes))
     for machine in nodes[1:]:
         machine.stop()
     first.run(back)

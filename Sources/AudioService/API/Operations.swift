@@ -66,7 +66,8 @@ struct Operations: Sendable {
   @Sendable func metrics(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
     let context = context
-    let text = await context.work.run { context.metricsText() }
+    let isReady = await context.readiness.finding() == .ready
+    let text = await context.work.run { context.metricsText(isReady: isReady) }
     return HTTPResponse(
       .ok, fields: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store"],
       body: .bytes(Array(text.utf8)))

@@ -3,8 +3,8 @@ import Storage
 import Terms
 
 extension Context {
-  /// All metrics in Prometheus' text format. Blocks.
-  func metricsText() -> String {
+  /// All metrics in Prometheus' text format; `isReady` is what `/readyz` says. Blocks.
+  func metricsText(isReady: Bool) -> String {
     let (waiting, running) = runner.live.counts
     var text = metrics.text(liveJobs: waiting + running, orphans: media.orphanCount)
     typealias Values = [(labels: String, value: String)]
@@ -14,6 +14,7 @@ extension Context {
     }
     func gauge(_ name: String, _ help: String, _ values: Values) { metric("gauge", name, help, values) }
     func counter(_ name: String, _ help: String, _ values: Values) { metric("counter", name, help, values) }
+    gauge("stillwave_ready", "1 if the service can take work, as /readyz says.", [("", isReady ? "1" : "0")])
     gauge(
       "stillwave_jobs", "Jobs by what they do now.",
       [("{state=\"queued\"}", "\(waiting)"), ("{state=\"running\"}", "\(running)")])
