@@ -18,6 +18,18 @@ enum RetryRule: Sendable {
   }
 }
 
+extension S3Error {
+  /// Whether the store may still carry out a request that ended with this error, even after later ones.
+  func leavesDoubt(wasSent: Bool) -> Bool {
+    switch self {
+    case .unreachable, .timedOut: wasSent
+    // 503 comes before the request is carried out.
+    case .unavailable(let status, _): status != 503
+    default: false
+    }
+  }
+}
+
 /// Limits of a client.
 package struct S3Settings: Sendable {
   /// Time to connect, in seconds.
@@ -41,12 +53,17 @@ package struct S3Settings: Sendable {
   /// All defaults.
   package init() {}
 
-  /// The time that one attempt may take, in seconds, if the call has taken `elapsed` seconds already.
+  /// The time that one attempt may take, in seconds, if the call has taken `elapsed` seconds beside the transfer.
   func deadlineSeconds(bytes: Int64, after elapsed: Double = 0) -> Double {
     min(requestSeconds, max(totalSeconds - elapsed, 0)) + Double(bytes) / leastBytesPerSecond
   }
 
-  /// Whether a call that has taken `elapsed` seconds has time for another attempt.
+  /// How much of the time that an attempt has taken wasn't spent on moving `bytes` bytes of content, in seconds.
+  func secondsBesideTransfer(of bytes: Int64, in seconds: Double) -> Double {
+    max(0, seconds - Double(bytes) / leastBytesPerSecond)
+  }
+
+  /// Whether a call that has taken `elapsed` seconds beside the transfer has time for another attempt.
   func hasTime(after elapsed: Double) -> Bool { elapsed < totalSeconds }
 
   /// The wait after `failures` attempts, in seconds.

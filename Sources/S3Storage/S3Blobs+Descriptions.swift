@@ -1,11 +1,17 @@
 import Storage
 
 extension S3Blobs: DescriptionStore {
-  /// Puts the description of a recording with audio, in place of an earlier one.
+  /// Puts the description of a recording with audio, in place of an earlier one. If the store may carry out an attempt
+  /// later, in place of a newer description, a row has it put again in a day.
   package func describe(_ recording: Recording) throws(StorageError) {
     guard recording.audioKey != nil else { return }
     let key = ObjectKey.description(of: recording.id)
-    try StorageError.translating { () throws(S3Error) in try client.put(recording.describedJSON, as: key.description) }
+    var isDoubtful = false
+    let outcome = Result { () throws(S3Error) in
+      try client.put(recording.describedJSON, as: key.description, doubt: { isDoubtful = true })
+    }
+    if isDoubtful { try catalog.doubtDescription(of: recording.id) }
+    try StorageError.translating { () throws(S3Error) in try outcome.get() }
   }
 
   /// Does nothing: there are no marks.

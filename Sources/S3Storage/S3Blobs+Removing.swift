@@ -46,12 +46,18 @@ extension S3Blobs {
     // What can't be removed now comes first the next time, too.
     var (failed, stuck, limit) = (Set<RecordingID>(), 0, batch)
     var isLast = false
+    // Descriptions that a late request may have undone.
+    var doubted = Set<RecordingID>()
+    while case let more = try catalog.promiseDoubtfulDescriptions(limit: batch), !more.isEmpty {
+      doubted.formUnion(more)
+    }
     while !isLast, stuck < 10 * batch {
       let due = try catalog.takeGarbage(limit: limit)
       // Unreadable rows stay and come again, so a batch with some of them must be the last.
       isLast = due.count < limit
       for (folder, garbage) in Dictionary(grouping: due, by: \.folder) where !failed.contains(folder) {
-        do throws(StorageError) { try collect(garbage, of: folder, catalog) } catch {
+        do throws(StorageError) { try collect(garbage, of: folder, isDoubted: doubted.contains(folder), catalog) } catch
+        {
           if error.isTransient, client.isFailing { throw error }
           failure = failure ?? error
           failed.insert(folder)
@@ -89,11 +95,15 @@ extension S3Blobs {
     if let failure { throw failure }
   }
 
-  private func collect(_ garbage: [Garbage], of id: RecordingID, _ catalog: Catalog) throws(StorageError) {
+  private func collect(
+    _ garbage: [Garbage], of id: RecordingID, isDoubted: Bool, _ catalog: Catalog
+  ) throws(StorageError) {
     let isDeleted = try catalog.isDeleted(id)
     var garbage = garbage
     // Whoever changed the recording hasn't described it. That settles the row, unless it is changed again.
     if garbage.contains(.object(.description(of: id))), try catalog.recording(id) != nil {
+      // The node may have been killed during its put, and the store may carry that out after this one.
+      if !isDoubted { try catalog.doubtDescription(of: id) }
       guard catalog.describe(id) else {
         throw .storeUnreachable(detail: "\(ObjectKey.description(of: id)) can't be written")
       }

@@ -20,17 +20,34 @@ enum S3Destination {
 /// An object that is received, maybe with several requests: its digest and, if it goes into a file, its bytes.
 final class S3Download {
   private let file: TransferFile?
+  private let limit: Int64
+  private let hasRoom: (Int64) -> Bool
+  /// The object's length according to the store, once an answer has begun.
+  private var length: Int64?
   /// Number of bytes received.
   private(set) var count: Int64 = 0
   /// The version of the object.
   var entityTag: String?
   private var digest = SHA256()
 
-  /// Receives an object into a new file.
-  init(creating path: String) throws(S3Error) { file = try TransferFile(creating: path) }
+  /// Receives an object of at most `limit` bytes into a new file. `hasRoom` says if there is room for so much.
+  init(creating path: String, limit: Int64, hasRoom: @escaping (Int64) -> Bool) throws(S3Error) {
+    file = try TransferFile(creating: path)
+    (self.limit, self.hasRoom) = (limit, hasRoom)
+  }
 
-  /// Receives an object only for its digest.
-  init() { file = nil }
+  /// Receives an object of at most `limit` bytes only for its digest.
+  init(limit: Int64) { (file, self.limit, hasRoom) = (nil, limit, { _ in true }) }
+
+  /// Whether all bytes have arrived that the store has announced.
+  var isWhole: Bool { count == length }
+
+  /// Takes in how long the object is according to the store. Throws if that is too long.
+  fileprivate func expect(_ length: Int64) throws(S3Error) {
+    guard length <= limit else { throw .tooLong(bytes: length, limit: limit) }
+    if let file, length > self.length ?? -1, !hasRoom(length) { throw file.lacksRoom }
+    self.length = length
+  }
 
   /// Forgets what has been received.
   func startOver() throws(S3Error) {
@@ -43,6 +60,7 @@ final class S3Download {
 
   @unsafe
   fileprivate func append(_ bytes: UnsafeRawBufferPointer) throws(S3Error) {
+    guard Int64(bytes.count) <= (length ?? 0) - count else { throw .malformedAnswer(what: "length") }
     try unsafe file?.write(bytes, at: count)
     unsafe digest.update(bytes.bindMemory(to: UInt8.self).span)
     count += Int64(bytes.count)
@@ -62,7 +80,9 @@ enum S3Outcome {
   private let answerLimit: Int
   private let destination: S3Destination
   private let connections: S3Connections
+  private let hasRange: Bool
   private var sentBytes: Int64 = 0
+  private var receivedBytes: Int64 = 0
   private var status = 0
   private var fields: [String: String] = [:]
   private var headBytes = 0
@@ -74,14 +94,15 @@ enum S3Outcome {
   private init(_ request: S3Request, _ destination: S3Destination, _ connections: S3Connections) {
     (content, answerLimit) = (request.content, request.answerLimit)
     (self.destination, self.connections) = (destination, connections)
+    hasRange = request.fields.contains { $0.name == "range" }
   }
 
   /// Sends a request and blocks until the answer, for at most `seconds`, or until `connections` end. `fields` are
-  /// the signed ones.
+  /// the signed ones. Returns also the number of bytes that were sent and received as content.
   static func send(
     _ request: S3Request, to url: String, fields: [(name: String, value: String)], _ destination: S3Destination,
     over handle: CurlHandle, of connections: S3Connections, seconds: Double, settings: S3Settings
-  ) -> S3Outcome {
+  ) -> (S3Outcome, movedBytes: Int64) {
     let call = S3Call(request, destination, connections)
     let handle = unsafe handle.pointer
     unsafe curl_easy_reset(handle)
@@ -101,7 +122,8 @@ enum S3Outcome {
       unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_HTTPHEADER, list)
       unsafe set(handle, request)
       unsafe call.setCallbacks(handle)
-      return unsafe call.outcome(of: curl_easy_perform(handle), handle)
+      let outcome = unsafe call.outcome(of: curl_easy_perform(handle), handle)
+      return (outcome, call.sentBytes + call.receivedBytes)
     }
   }
 
@@ -227,6 +249,7 @@ enum S3Outcome {
 
   @unsafe
   private func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+    receivedBytes += Int64(bytes.count)
     if (200..<300).contains(status), case .download(let download) = destination {
       do throws(S3Error) {
         try begin(download)
@@ -251,13 +274,31 @@ enum S3Outcome {
     guard !hasBegun else { return }
     hasBegun = true
     if status == 206 {
-      guard fields["content-range"]?.hasPrefix("bytes \(download.count)-") == true else {
+      // All that follows, and only if a part was wanted.
+      guard hasRange, let range = contentRange, range.first == download.count, range.last == range.length - 1 else {
         throw .malformedAnswer(what: "Content-Range")
       }
+      try download.expect(range.length)
     } else {
+      // Without it, an answer that breaks off would look like the whole.
+      guard status == 200, let length = fields["content-length"].flatMap({ Int64($0) }), length >= 0 else {
+        throw .malformedAnswer(what: "Content-Length")
+      }
       try download.startOver()
+      try download.expect(length)
     }
     download.entityTag = fields["etag"]
+  }
+
+  /// What Content-Range says, such as "bytes 0-9/100"; nil if it says something else.
+  private var contentRange: (first: Int64, last: Int64, length: Int64)? {
+    guard let text = fields["content-range"], text.hasPrefix("bytes ") else { return nil }
+    let parts = text.dropFirst(6).split(separator: "/", omittingEmptySubsequences: false)
+    let bounds = parts[0].split(separator: "-", omittingEmptySubsequences: false).map { Int64($0) }
+    guard parts.count == 2, let length = Int64(parts[1]), bounds.count == 2, let first = bounds[0],
+      let last = bounds[1], first >= 0, last >= first, length > last
+    else { return nil }
+    return (first, last, length)
   }
   private var hasBegun = false
 
@@ -266,6 +307,10 @@ enum S3Outcome {
     if let failure { return .failed(failure, wasSent: true) }
     // The store may answer, for example that it refuses the content, and close the connection while that is being sent.
     if result == CURLE_OK || result == CURLE_SEND_ERROR && status >= 300 {
+      if (200..<300).contains(status), case .download(let download) = destination {
+        do throws(S3Error) { try begin(download) } catch { return .failed(error, wasSent: true) }
+        guard download.isWhole else { return .failed(.unreachable(reason: "the answer is incomplete"), wasSent: true) }
+      }
       return .answered(S3Response(status: status, fields: fields, body: body))
     }
     var requestBytes = 0

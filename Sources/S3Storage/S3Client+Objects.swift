@@ -23,6 +23,9 @@ package struct S3ObjectInfo: Sendable, Equatable {
     self.init(bytes: bytes, entityTag: fields["etag"] ?? "", sha256: sha256)
   }
 
+  /// Maximum length of an object whose length nobody else has said, in bytes: eight times that of an upload, by default.
+  static let lengthLimit: Int64 = 64 << 30
+
   /// The store keeps this field with the object, and sends it with the object's head.
   static let digestField = "x-amz-meta-sha256"
 }
@@ -39,16 +42,20 @@ extension S3Client {
   }
 
   /// Stores bytes as an object. With `onlyIfAbsent`, throws `.changed` if it exists; not every store can do that.
-  package func put(_ bytes: [UInt8], as key: String, onlyIfAbsent: Bool = false) throws(S3Error) {
+  /// Calls `doubt` after each attempt that the store may still carry out, even after later requests.
+  package func put(
+    _ bytes: [UInt8], as key: String, onlyIfAbsent: Bool = false, doubt: () -> Void = {}
+  ) throws(S3Error) {
     let content = S3Content.bytes(bytes, sha256: Hexadecimal.text(SHA256.digest(of: bytes)))
-    try put(content, as: key, onlyIfAbsent ? [(name: "if-none-match", value: "*")] : [])
+    try put(content, as: key, onlyIfAbsent ? [(name: "if-none-match", value: "*")] : [], doubt: doubt)
   }
 
   private func put(
-    _ content: S3Content, as key: String, _ more: [(name: String, value: String)] = []
+    _ content: S3Content, as key: String, _ more: [(name: String, value: String)] = [], doubt: () -> Void = {}
   ) throws(S3Error) {
     let fields = creationFields(sha256: content.sha256) + more
-    _ = try send(S3Request(method: .put, key: key, fields: fields, content: content))
+    let request = S3Request(method: .put, key: key, fields: fields, content: content)
+    _ = try send(to: .memory, bytes: 0, doubt: doubt) { request }
   }
 
   /// Returns the fields of a request that creates an object with this SHA-256.
@@ -90,13 +97,16 @@ extension S3Client {
 
   /// Writes an object to a new file at `path`; on failure there is none. If the connection breaks, the next attempt
   /// continues where it broke, provided that the object is still the same. `bytes` is the object's length if it is
-  /// known, for the deadline, and `sha256` what its content should be.
+  /// known, for the deadline and as a limit, and `sha256` what its content should be. `hasRoom` says if there is room
+  /// for the length that the store announces.
   ///
-  /// Throws `.noSuchKey`, or `.damaged` if the content has another SHA-256. The file isn't synced.
+  /// Throws `.noSuchKey`, `.tooLong` if the object has more bytes, or `.damaged` if the content has another SHA-256. The
+  /// file isn't synced.
   package func get(
-    _ key: String, into path: String, bytes: Int64 = 0, sha256: String? = nil
+    _ key: String, into path: String, bytes: Int64? = nil, sha256: String? = nil,
+    hasRoom: @escaping (Int64) -> Bool = { _ in true }
   ) throws(S3Error) -> S3ObjectInfo {
-    let download = try S3Download(creating: path)
+    let download = try S3Download(creating: path, limit: bytes ?? S3ObjectInfo.lengthLimit, hasRoom: hasRoom)
     do throws(S3Error) {
       let info = try receive(key, into: download, bytes: bytes)
       if let sha256, sha256 != download.sha256 { throw .damaged }
@@ -108,17 +118,17 @@ extension S3Client {
   }
 
   /// Returns the length and the SHA-256 of an object, in hexadecimal digits. Receives all of it and keeps nothing.
-  /// `bytes` is its length if it is known, for the deadline.
+  /// `bytes` is its length if it is known, for the deadline and as a limit.
   ///
-  /// Throws `.noSuchKey` if there is no such object.
-  package func digest(of key: String, bytes: Int64 = 0) throws(S3Error) -> (bytes: Int64, sha256: String) {
-    let download = S3Download()
+  /// Throws `.noSuchKey` if there is no such object, and `.tooLong` if it has more bytes.
+  package func digest(of key: String, bytes: Int64? = nil) throws(S3Error) -> (bytes: Int64, sha256: String) {
+    let download = S3Download(limit: bytes ?? S3ObjectInfo.lengthLimit)
     let info = try receive(key, into: download, bytes: bytes)
     return (info.bytes, download.sha256)
   }
 
-  private func receive(_ key: String, into download: S3Download, bytes: Int64) throws(S3Error) -> S3ObjectInfo {
-    let response = try send(to: .download(download), bytes: bytes) {
+  private func receive(_ key: String, into download: S3Download, bytes: Int64?) throws(S3Error) -> S3ObjectInfo {
+    let response = try send(to: .download(download), bytes: bytes ?? 0) {
       var request = S3Request(method: .get, key: key)
       if download.count > 0, let tag = download.entityTag {
         request.fields = [(name: "range", value: "bytes=\(download.count)-"), (name: "if-match", value: tag)]

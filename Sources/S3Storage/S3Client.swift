@@ -6,7 +6,8 @@ import Synchronization
 ///
 /// Needs only what Ceph, OpenStack Swift and Amazon share: PUT, GET with Range, HEAD, DELETE, ListObjectsV2, and
 /// multipart uploads with UploadPartCopy. All calls block, each with a deadline, and may come from several threads at
-/// once. Keys are never written twice with different content, so a repeated PUT is harmless.
+/// once. Keys are never written twice with different content, so a repeated PUT is harmless, except for
+/// those of descriptions; see `Catalog.doubtDescription`.
 ///
 /// Every failure is retried where that is safe (see `RetryRule`), with random waits; then the last error is thrown. For
 /// a second after that, further calls throw it at once, unless others have succeeded meanwhile: then it was about one
@@ -135,9 +136,11 @@ package final class S3Client: Sendable {
     try send(to: .memory, bytes: bytes, retry: rule) { request }
   }
 
-  /// The same, with a request that is made for each attempt.
+  /// The same, with a request that is made for each attempt. Calls `doubt` after each attempt that the store may still
+  /// carry out.
   func send(
-    to destination: S3Destination, bytes: Int64, retry rule: RetryRule = .always, _ request: () -> S3Request
+    to destination: S3Destination, bytes: Int64, retry rule: RetryRule = .always, doubt: () -> Void = {},
+    _ request: () -> S3Request
   ) throws(S3Error) -> S3Response {
     let (pause, start) = (settings.breakSeconds, ContinuousClock.now)
     let (refusal, isOpen) = breaker.withLock { ($0.refusal(pause: pause), $0.failure != nil) }
@@ -146,7 +149,7 @@ package final class S3Client: Sendable {
       throw refusal
     }
     do throws(S3Error) {
-      let response = try repeated(to: destination, bytes: bytes, retry: rule, isTrial: isOpen, request)
+      let response = try repeated(to: destination, bytes: bytes, retry: rule, isTrial: isOpen, doubt, request)
       noteRecovery()
       return response
     } catch {
@@ -166,10 +169,11 @@ package final class S3Client: Sendable {
   }
 
   private func repeated(
-    to destination: S3Destination, bytes: Int64, retry rule: RetryRule, isTrial: Bool, _ request: () -> S3Request
+    to destination: S3Destination, bytes: Int64, retry rule: RetryRule, isTrial: Bool, _ doubt: () -> Void,
+    _ request: () -> S3Request
   ) throws(S3Error) -> S3Response {
-    let start = ContinuousClock.now
-    func elapsed() -> Double { (.now - start) / .seconds(1) }
+    // How long the call has taken beside the transfer of content, in seconds.
+    var elapsed = 0.0
     var generator = SystemRandomNumberGenerator()
     var refused: S3Credentials?
     var hasSetClock = false
@@ -178,7 +182,9 @@ package final class S3Client: Sendable {
       let key = try credentials.current()
       let isConfirmed = isConfirmed(key)
       let request = isConfirmed ? request() : Self.identityRequest
-      let outcome = try attempt(request, isConfirmed ? destination : .memory, bytes, key, after: elapsed())
+      let start = ContinuousClock.now
+      let (outcome, moved) = try attempt(request, isConfirmed ? destination : .memory, bytes, key, after: elapsed)
+      elapsed += settings.secondsBesideTransfer(of: moved, in: (.now - start) / .seconds(1))
       let (error, wasSent): (S3Error, Bool)
       switch outcome {
       case .answered(let response):
@@ -188,6 +194,7 @@ package final class S3Client: Sendable {
       case .failed(let failure, let sent): (error, wasSent) = (failure, sent)
       }
       failures += 1
+      if isConfirmed, error.leavesDoubt(wasSent: wasSent) { doubt() }
       // The file with the credentials may have been replaced since they were read.
       if error.isAboutCredentials, refused == nil, try credentials.current() != key {
         refused = key
@@ -201,8 +208,9 @@ package final class S3Client: Sendable {
       let isLast = isTrial || failures >= settings.attempts || connections.isEnding
       guard !isLast, rule.permits(error, wasSent: wasSent) else { throw error }
       let pause = settings.pause(after: failures, using: &generator)
-      guard settings.hasTime(after: elapsed() + pause) else { throw error }
+      guard settings.hasTime(after: elapsed + pause) else { throw error }
       Self.pause(seconds: pause)
+      elapsed += pause
     }
   }
 
@@ -219,9 +227,10 @@ package final class S3Client: Sendable {
     }
   }
 
+  /// Sends a request once. Returns how that ended and the number of bytes that were sent and received as content.
   private func attempt(
     _ request: S3Request, _ destination: S3Destination, _ bytes: Int64, _ key: S3Credentials, after elapsed: Double
-  ) throws(S3Error) -> S3Outcome {
+  ) throws(S3Error) -> (S3Outcome, movedBytes: Int64) {
     let target = SigV4.Target(
       method: request.method.rawValue, path: bucket.path(of: request.key), query: request.query,
       fields: request.fields + [(name: "host", value: bucket.host)])
@@ -232,7 +241,7 @@ package final class S3Client: Sendable {
     let handle = try connections.take()
     defer { connections.give(handle) }
     let (start, before) = (ContinuousClock.now, destination.downloadedBytes)
-    let outcome = S3Call.send(
+    let (outcome, moved) = S3Call.send(
       request, to: url, fields: fields, destination, over: handle, of: connections,
       seconds: settings.deadlineSeconds(bytes: bytes + (request.content?.length ?? 0), after: elapsed),
       settings: settings)
@@ -245,7 +254,7 @@ package final class S3Client: Sendable {
     case .failed(let error, _):
       figures.add(request, S3Figures.Outcome(error), since: start, sent: 0, received: received)
     }
-    return outcome
+    return (outcome, moved)
   }
 
   /// The time by the store's clock, as far as its difference is known.

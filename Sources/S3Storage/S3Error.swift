@@ -32,6 +32,8 @@ package enum S3Error: Error, Equatable, Sendable {
   case quotaExceeded
   /// The bytes that arrived are not those that were sent.
   case damaged
+  /// The object has `bytes` bytes according to the store, more than it should have.
+  case tooLong(bytes: Int64, limit: Int64)
 
   /// No connection, or it was lost. `reason` is libcurl's.
   case unreachable(reason: String)
@@ -89,6 +91,7 @@ extension S3Error: CustomStringConvertible {
     case .changed: "the object was replaced"
     case .quotaExceeded: "the bucket is full"
     case .damaged: "other bytes have arrived than were sent"
+    case .tooLong(let bytes, let limit): "the object has \(bytes) bytes, more than the \(limit) that it may have"
     case .unreachable(let reason): "no connection (\(reason))"
     case .timedOut: "no answer in time"
     case .unavailable(let status, let code): "it can't do this now (\(status)\(code.map { " " + $0 } ?? ""))"

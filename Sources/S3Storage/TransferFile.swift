@@ -54,6 +54,9 @@ import Storage
   /// The error if the file has fewer bytes than it had or should have.
   var endsEarly: S3Error { .file(operation: "read", path: path, errno: EIO) }
 
+  /// The error if there is no room for what is to be written.
+  var lacksRoom: S3Error { .file(operation: "write", path: path, errno: ENOSPC) }
+
   /// Removes all bytes.
   func clear() throws(S3Error) {
     guard ftruncate(descriptor, 0) == 0 else { throw .file(operation: "ftruncate", path: path, errno: errno) }

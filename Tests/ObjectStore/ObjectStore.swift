@@ -24,6 +24,11 @@ package final class ObjectStore: Sendable {
     case refuses(Int, code: String)
     /// Carries it out, but breaks the connection after this many bytes of the answer's content.
     case cuts(afterBytes: Int)
+    /// The same, a while after it has sent those bytes.
+    case stalls(afterBytes: Int, Duration)
+    /// Answers with these bytes, says that the content has `length` bytes, or no length, and doesn't look at the
+    /// request. `range` is the value of Content-Range, with status 206.
+    case claims(length: Int64?, [UInt8], range: String? = nil)
     /// Carries it out and never answers.
     case hangs
     /// Carries it out, and sends 200 and then this error, as S3 does for operations that take long.
@@ -193,6 +198,12 @@ package final class ObjectStore: Sendable {
     } catch let failure as StoreFailure { response = failure.response }
     switch fault {
     case .cuts(let count): return Self.cut(response, after: count)
+    case .stalls(let count, let duration): return Self.cut(response, after: count, and: duration)
+    case .claims(let length, let bytes, let range):
+      let fields: HTTPFields = range.map { ["ETag": "\"x\"", "Content-Range": $0] } ?? ["ETag": "\"x\""]
+      return Self.cut(
+        HTTPResponse(range == nil ? .ok : .partialContent, fields: fields, body: .bytes(bytes)), after: bytes.count,
+        claiming: length)
     case .breaks: return Self.cut(response, after: 0)
     case .hangs:
       for await _ in AsyncStream<Never>.makeStream().stream {}
@@ -207,14 +218,25 @@ package final class ObjectStore: Sendable {
     }
   }
 
-  private static func cut(_ response: HTTPResponse, after count: Int) -> HTTPResponse {
+  /// Breaks off an answer after `count` bytes and a while.
+  private static func cut(_ response: HTTPResponse, after count: Int, and pause: Duration = .zero) -> HTTPResponse {
+    let length = max(response.body.length ?? 0, Int64(count) + 1)
+    return cut(response, after: count, and: pause, claiming: length)
+  }
+
+  /// Sends `count` bytes of an answer that is said to have `length`, and breaks off if those are more.
+  private static func cut(
+    _ response: HTTPResponse, after count: Int, and pause: Duration = .zero, claiming length: Int64?
+  ) -> HTTPResponse {
     struct Cut: Error {}
     let pieces = Mutex([(response.body.bytesAtHand ?? []).prefix(count)].filter { !$0.isEmpty })
     let box = Box(pieces)
     var response = response
-    response.body = .stream(length: max(response.body.length ?? 0, Int64(count) + 1)) {
-      guard let piece = box.pieces.withLock({ $0.popLast() }) else { throw Cut() }
-      return Array(piece)
+    response.body = .stream(length: length) {
+      if let piece = box.pieces.withLock({ $0.popLast() }) { return Array(piece) }
+      if pause > .zero { try await Task.sleep(for: pause) }
+      guard length ?? 0 <= Int64(count) else { throw Cut() }
+      return nil
     }
     return response
   }

@@ -1,0 +1,59 @@
+// A description is replaced, so the order matters in which a store carries puts out. A put whose outcome is unknown,
+// because it timed out or its connection broke, may be carried out after a later one, and undo it. So a row of `garbage`
+// with the name
+//
+//   describe/<id>     describe this recording again, in a day: after every request about it ended
+//
+// is written after such a put. It isn't that of the promise, which a later change of the recording fulfills.
+
+extension Catalog {
+  private static let doubtPrefix = "describe/"
+  private static let settlingSeconds = 86_400.0
+
+  /// Records that a put of a recording's description may be carried out later.
+  package func doubtDescription(of id: RecordingID) throws(StorageError) {
+    // Bypasses `write`, because it changes nothing that readers see.
+    _ = try engine.write(.statementLocks) { session in
+      let db = CatalogTransaction(session)
+      try Self.addGarbage(Self.doubtPrefix + id.text, due: try self.now(db) + Self.settlingSeconds, db)
+    }
+  }
+
+  /// Whether a put of a recording's description may have undone a later one, and a node will describe it again.
+  func isDescriptionDoubtful(of id: RecordingID) throws(StorageError) -> Bool {
+    let name = Self.doubtPrefix + id.text
+    return try read { db in
+      try db.first("SELECT EXISTS (SELECT 1 FROM garbage WHERE object = ?)", [name], as: Bool.self) == true
+    }
+  }
+
+  /// Promises the descriptions that have been in doubt for a day, at most about `limit`: from now on, they are due.
+  /// Returns whose they are.
+  package func promiseDoubtfulDescriptions(limit: Int = 1000) throws(StorageError) -> [RecordingID] {
+    let condition = "due <= ? AND substr(object, 1, \(Self.doubtPrefix.count)) = '\(Self.doubtPrefix)'"
+    let isAny = try read { db in
+      try db.first(
+        "SELECT EXISTS (SELECT 1 FROM garbage WHERE \(condition))", [try now(db).milliseconds], as: Bool.self)
+    }
+    // Usually there are none, and nothing is written.
+    guard isAny == true else { return [] }
+    return try engine.write(.statementLocks) { session in
+      let db = CatalogTransaction(session)
+      let now = try self.now(db).milliseconds
+      let rows = try db.rows(
+        """
+        DELETE FROM garbage WHERE object IN (
+          SELECT object FROM garbage WHERE \(condition) ORDER BY object LIMIT ?\(db.dialect.skippingLocked))
+        RETURNING object
+        """, [now, limit])
+      let names = try rows.map { row in try value(row, "object") as String }
+      let doubted = names.sorted().compactMap { RecordingID(String($0.dropFirst(Self.doubtPrefix.count))) }
+      for id in doubted where try Self.recording(id, db) != nil {
+        try db.run(
+          "INSERT INTO garbage (object, due) VALUES (?, ?) ON CONFLICT (object) DO NOTHING",
+          [ObjectKey.description(of: id).description, now])
+      }
+      return doubted
+    }
+  }
+}

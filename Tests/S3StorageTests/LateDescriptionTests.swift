@@ -1,0 +1,91 @@
+import Foundation
+import ObjectStore
+import PresentRows
+import Storage
+import Testing
+
+@testable import S3Storage
+
+/// Requests about descriptions that a store carries out late.
+@Suite struct LateDescriptionTests {
+  private func description(of id: RecordingID, _ cluster: BlobsCluster) -> [UInt8]? {
+    cluster.objects[.description(of: id)]
+  }
+
+  /// Waits until the bucket describes a recording like this.
+  private func wait(for content: [UInt8], of id: RecordingID, _ cluster: BlobsCluster) async {
+    while description(of: id, cluster) != content { await Task.yield() }
+  }
+
+  @Test("a description that is put late, over a newer one, is put right by the collection of any node a day later")
+  func lateAttempt() async throws {
+    let cluster = try BlobsCluster {
+      $0.attempts = 2
+      $0.requestSeconds = 3
+    }
+    let (first, second) = (try cluster.node("a"), try cluster.node("b"))
+    cluster.catalog.keepDescriptions(in: first.blobs) { Issue.record($1, "\($0)") }
+    let (gate, opening) = AsyncStream<Never>.makeStream()
+    let (recording, older, newer) = try await cluster.blocking {
+      let recording = try first.upload([9, 8, 7])
+      cluster.test.store.fail(.holds(until: gate))
+      let older = try #require(try cluster.catalog.update(recording.id) { $0.name = "older" })
+      let newer = try #require(try cluster.catalog.update(recording.id) { $0.name = "newer" })
+      return (recording, older, newer)
+    }
+    #expect(description(of: recording.id, cluster) == newer.describedJSON)
+    #expect(try cluster.catalog.announcedObjects(of: recording.id) == [])
+    opening.finish()
+    await wait(for: older.describedJSON, of: recording.id, cluster)
+    cluster.advance(86_401)
+    try await cluster.blocking { try second.blobs.removeGarbage(of: cluster.catalog) }
+    #expect(description(of: recording.id, cluster) == newer.describedJSON)
+    let before = cluster.test.store.received.count
+    cluster.advance(86_401)
+    try await cluster.blocking { try second.blobs.removeGarbage(of: cluster.catalog) }
+    #expect(cluster.test.store.received.count == before, "nothing is in doubt any more")
+  }
+
+  @Test("a description that nobody has written in time is written again a day later: its node may have been killed")
+  func killedNode() async throws {
+    let cluster = try BlobsCluster()
+    let node = try cluster.node("a")
+    // Nobody describes it.
+    let recording = try await cluster.blocking { try node.upload([9, 8, 7]) }
+    cluster.catalog.keepDescriptions(in: node.blobs) { Issue.record($1, "\($0)") }
+    cluster.advance(61)
+    try await cluster.blocking { try node.blobs.removeGarbage(of: cluster.catalog) }
+    let current = try #require(try cluster.catalog.recording(recording.id)).describedJSON
+    #expect(description(of: recording.id, cluster) == current)
+    cluster.test.store.put([1], as: "\(ObjectKey.description(of: recording.id))", in: "sounds")
+    cluster.advance(86_401)
+    try await cluster.blocking { try node.blobs.removeGarbage(of: cluster.catalog) }
+    #expect(description(of: recording.id, cluster) == current)
+  }
+
+  @Test("a recording that was deleted meanwhile isn't described again")
+  func deleted() async throws {
+    let cluster = try BlobsCluster()
+    let node = try cluster.node("a")
+    cluster.catalog.keepDescriptions(in: node.blobs) { Issue.record($1, "\($0)") }
+    try await cluster.blocking {
+      let recording = try node.upload([9, 8, 7])
+      try cluster.catalog.doubtDescription(of: recording.id)
+      _ = try cluster.catalog.deleteRecording(recording.id)
+      cluster.advance(86_401)
+      try node.blobs.removeGarbage(of: cluster.catalog)
+    }
+    #expect(cluster.objects.isEmpty)
+    #expect(try cluster.catalog.takeGarbage() == [])
+  }
+
+  @Test("only an attempt that the store may still carry out leaves a doubt")
+  func doubts() {
+    let errors: [S3Error] = [
+      .timedOut, .unreachable(reason: ""), .unavailable(status: 500, code: nil), .unavailable(status: 503, code: nil),
+      .damaged, .accessDenied, .quotaExceeded,
+    ]
+    #expect(errors.map { $0.leavesDoubt(wasSent: true) } == [true, true, true, false, false, false, false])
+    #expect(!S3Error.unreachable(reason: "").leavesDoubt(wasSent: false))
+  }
+}
