@@ -63,7 +63,8 @@ package final class BlockCache: Sendable {
     expecting: @escaping @Sendable (ObjectKey) throws(StorageError) -> StoredFile? = { _ throws(StorageError) in nil }
   ) throws(StorageError) {
     (self.limitBytes, self.client, self.now) = (limitBytes, client, now)
-    (self.spareBytes, self.expecting) = (spareBytes, expecting)
+    // So that sums don't overflow.
+    (self.spareBytes, self.expecting) = (min(spareBytes, 1 << 60), expecting)
     self.freeBytes = freeBytes ?? { (try? FileSystem.freeBytes(at: directory)) ?? .max }
     folder = try CacheFolder(directory)
     lock = try BlockFile(path: directory + "/lock", flags: O_RDWR | O_CREAT)
@@ -311,6 +312,10 @@ package final class BlockCache: Sendable {
       guard info.bytes == expected.bytes, info.sha256 ?? expected.sha256 == expected.sha256 else {
         throw .damagedObject(key: key.description)
       }
+    } else if info.bytes > S3ObjectInfo.lengthLimit {
+      // Its index alone could fill the memory.
+      let error = S3Error.tooLong(bytes: info.bytes, limit: S3ObjectInfo.lengthLimit)
+      throw .objectStore(detail: "\(key): \(error)")
     }
     let version = CachedVersion(
       bytes: info.bytes, entityTag: info.entityTag, sha256: expected?.sha256 ?? info.sha256)
@@ -375,13 +380,21 @@ package final class BlockCache: Sendable {
 
   /// Removes an object that this thread occupies.
   private func drop(_ key: ObjectKey) {
-    table.withLock { $0.cost -= $0.entries.removeValue(forKey: key)?.cost ?? 0 }
+    let entry = table.withLock { table in
+      let entry = table.entries.removeValue(forKey: key)
+      table.cost -= entry?.cost ?? 0
+      return entry
+    }
+    // Those that still hold it must not take the next object's files for its own.
+    entry?.object?.retire()
     // Without its index, the file is no object, whatever a crash leaves.
     for path in [folder.indexPath(of: key), path(of: key)] { try? FileSystem.remove(path) }
   }
 
   /// Throws `.diskFull` if the disk can't take that much more, even without what can be evicted.
   func makeRoom(for bytes: Int64) throws(StorageError) {
+    // Nothing is evicted in vain.
+    guard bytes <= freeBytes() || bytes - evictableBytes <= freeBytes() else { throw .diskFull }
     evict(for: bytes)
     guard bytes <= freeBytes() else { throw .diskFull }
   }
@@ -390,7 +403,7 @@ package final class BlockCache: Sendable {
   /// enough free space for `bytes` more. Counts what it removes: files that others have open, and some file systems,
   /// give their space back later.
   private func evict(for bytes: Int64 = 0) {
-    let missing = max(0, bytes + spareBytes - freeBytes())
+    let missing = max(0, min(bytes, 1 << 60) + spareBytes - freeBytes())
     let (wanted, cost, free) = table.withLock { table in
       let wanted = max(missing, table.cost - limitBytes)
       var free: [(key: ObjectKey, entry: Entry)] = []

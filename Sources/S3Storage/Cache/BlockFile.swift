@@ -21,6 +21,13 @@ import Storage
 
   deinit { close(number) }
 
+  /// The file's number in its file system.
+  func inode() throws(StorageError) -> ino_t {
+    var info = stat()
+    guard unsafe fstat(number, &info) == 0 else { throw StorageError(errno: errno, "fstat", path) }
+    return info.st_ino
+  }
+
   /// The length in bytes.
   func length() throws(StorageError) -> Int64 {
     var info = stat()

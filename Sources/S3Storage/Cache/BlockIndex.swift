@@ -39,7 +39,10 @@ extension CachedVersion {
   static let blockBytes = 64 << 10
 
   /// The number of blocks.
-  var blockCount: Int { Int((bytes + Int64(Self.blockBytes) - 1) / Int64(Self.blockBytes)) }
+  var blockCount: Int {
+    let (whole, rest) = bytes.quotientAndRemainder(dividingBy: Int64(Self.blockBytes))
+    return Int(whole) + (rest > 0 ? 1 : 0)
+  }
 
   /// Returns the bytes of blocks.
   func range(of blocks: Range<Int>) -> Range<Int64> {

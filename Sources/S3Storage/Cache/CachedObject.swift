@@ -39,6 +39,7 @@ final class CachedObject: Sendable {
   private let inode: ino_t
   private let blocks: Mutex<Blocks>
   private let blockBytes: Atomic<Int64>
+  private let isRetired = Atomic(false)
 
   /// Describes the files that an index belongs to.
   init(_ key: ObjectKey, path: String, index: BlockIndex) throws(StorageError) {
@@ -88,9 +89,25 @@ final class CachedObject: Sendable {
     return unsafe stat(path, &status) == 0 ? status : nil
   }
 
-  /// Returns bytes that `fill` has made sure of.
+  /// From now on, the files belong to another object, or are gone. Call this before they are replaced or removed.
+  func retire() { isRetired.store(true, ordering: .sequentiallyConsistent) }
+
+  /// Opens the object's file. What is open stays the object's, whatever takes its place.
+  private func openFile(_ flags: Int32) throws(StorageError) -> BlockFile {
+    let file: BlockFile
+    do throws(StorageError) { file = try BlockFile(path: path, flags: flags) } catch {
+      if case .io(_, _, ENOENT) = error { throw .changedMeanwhile }
+      throw error
+    }
+    guard try file.inode() == inode, !isRetired.load(ordering: .sequentiallyConsistent) else {
+      throw .changedMeanwhile
+    }
+    return file
+  }
+
+  /// Returns bytes that `fill` has made sure of. Throws `.changedMeanwhile` if the object was replaced or removed.
   func read(_ range: Range<Int64>) throws(StorageError) -> [UInt8] {
-    let bytes = try BlockFile(path: path, flags: O_RDONLY).read(range.count, at: range.lowerBound)
+    let bytes = try openFile(O_RDONLY).read(range.count, at: range.lowerBound)
     // Something else than this program has changed the file.
     guard bytes.count == range.count else { throw .io(operation: "pread", path: path, errno: EIO) }
     return bytes
@@ -155,7 +172,7 @@ final class CachedObject: Sendable {
   /// Compares blocks with the digests that an earlier process recorded.
   private func verified(_ run: Range<Int>) throws(StorageError) -> [Bool] {
     let range = version.range(of: run)
-    let bytes = try BlockFile(path: path, flags: O_RDONLY).read(range.count, at: range.lowerBound)
+    let bytes = try openFile(O_RDONLY).read(range.count, at: range.lowerBound)
     let expected = try openIndex().digests(of: run)
     let found = CachedVersion.digests(of: bytes)
     let results = run.indices.map { block in
@@ -172,6 +189,8 @@ final class CachedObject: Sendable {
   private func fetch(_ run: Range<Int>, from client: S3Client) throws(StorageError) {
     let range = version.range(of: run)
     let tag = version.entityTag.isEmpty ? nil : version.entityTag
+    // Open meanwhile, so that no block comes into the files of another version.
+    let (file, index) = (try openFile(O_WRONLY), try openIndex())
     let bytes: [UInt8]
     do throws(S3Error) {
       bytes = try client.get(key.description, range, entityTag: tag)
@@ -182,8 +201,8 @@ final class CachedObject: Sendable {
       throw StorageError(error)
     }
     // The digest comes last: until it is there, the block isn't.
-    try BlockFile(path: path, flags: O_WRONLY).write(bytes, at: range.lowerBound)
-    try openIndex().write(CachedVersion.digests(of: bytes), from: run.lowerBound)
+    try file.write(bytes, at: range.lowerBound)
+    try index.write(CachedVersion.digests(of: bytes), from: run.lowerBound)
     count(bytes.count)
   }
 
@@ -226,7 +245,7 @@ final class CachedObject: Sendable {
     let index = try openIndex()
     if try index.isSealed() { return true }
     if let expected = version.sha256 {
-      let file = try BlockFile(path: path, flags: O_RDONLY)
+      let file = try openFile(O_RDONLY)
       var digest = SHA256()
       var offset: Int64 = 0
       while offset < version.bytes {
@@ -245,9 +264,9 @@ final class CachedObject: Sendable {
   }
 
   private func openIndex() throws(StorageError) -> BlockIndex {
-    guard let index = try BlockIndex(opening: indexPath), index.version == version else {
-      throw .io(operation: "read", path: indexPath, errno: EIO)
-    }
+    let index = try BlockIndex(opening: indexPath)
+    if isRetired.load(ordering: .sequentiallyConsistent) { throw .changedMeanwhile }
+    guard let index, index.version == version else { throw .io(operation: "read", path: indexPath, errno: EIO) }
     return index
   }
 
