@@ -72,23 +72,41 @@ package final class S3Spool: UploadSpool {
   /// Waits until the objects of uploads that have ended were removed, as far as possible.
   package func settle() { removals.sync {} }
 
-  /// Removes the objects that are due and that no upload has. If that fails, throws and leaves the rest for the next
-  /// time. Blocks.
-  package func removeGarbage() throws(StorageError) {
-    let batch = 1000
-    while true {
-      let due = try catalog.takeUploadObjects(limit: batch)
-      for (upload, objects) in Dictionary(grouping: due, by: \.upload) {
+  /// Removes the objects that are due and that no upload has. Blocks. One that can't be removed stays for the next time
+  /// and doesn't keep others; then the first error is thrown at the end. If the store fails, throws at once.
+  package func removeGarbage() throws(StorageError) { try removeGarbage(batch: 1000) }
+
+  /// The same, with `batch` rows at a time.
+  func removeGarbage(batch: Int) throws(StorageError) {
+    var failure: StorageError?
+    // What can't be removed now comes first the next time, too.
+    var stuck: Set<Catalog.UnneededUploadObject> = []
+    var isLast = false
+    while !isLast, stuck.count < 10 * batch {
+      let limit = batch + stuck.count
+      let due = try catalog.takeUploadObjects(limit: limit)
+      // Unreadable rows stay and come again, so a batch with some of them must be the last.
+      isLast = due.count < limit
+      for (upload, objects) in Dictionary(grouping: due.filter({ !stuck.contains($0) }), by: \.upload) {
         let named = Set(try catalog.objects(of: upload).map(\.key))
-        for object in objects where !named.contains(object.key) {
-          try StorageError.translating { () throws(S3Error) in try client.delete(object.key) }
+        var settled: [Catalog.UnneededUploadObject] = []
+        for object in objects {
+          do throws(StorageError) {
+            if !named.contains(object.key) {
+              try StorageError.translating { () throws(S3Error) in try client.delete(object.key) }
+            }
+            settled.append(object)
+          } catch {
+            if error.isTransient, client.isFailing { throw error }
+            failure = failure ?? error
+            stuck.insert(object)
+          }
         }
         // The end of the upload records those again that it has.
-        try catalog.forget(objects)
+        try catalog.forget(settled)
       }
-      // Unreadable rows stay and come again, so a batch with some of them must be the last.
-      if due.count < batch { return }
     }
+    if let failure { throw failure }
   }
 }
 
