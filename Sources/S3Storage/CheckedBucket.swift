@@ -12,6 +12,9 @@ package struct CheckedBucket: CheckedMedia {
   private let temporary: String
   private let pageLength: Int
 
+  /// The number of pages without keys, one after the other, after which a listing has no end.
+  private static let emptyPageLimit = 100
+
   /// Checks the objects of a bucket that `catalog` describes. Neither is bound to the other. Waveforms are fetched into
   /// a file at `temporary`, one after the other.
   ///
@@ -109,17 +112,21 @@ package struct CheckedBucket: CheckedMedia {
     _ catalog: Catalog, _ report: inout DataCheck.Report, while isWanted: () -> Bool
   ) throws(StorageError) {
     var tally = StrayTally()
-    var token: String?
+    var (token, last, emptyPages) = (nil as String?, nil as [UInt8]?, 0)
     repeat {
-      let page = try list(token)
+      let page = try list(token, after: last)
+      emptyPages = page.objects.isEmpty ? emptyPages + 1 : 0
+      guard emptyPages < Self.emptyPageLimit else {
+        throw StorageError(S3Error.malformedAnswer(what: "ListBucketResult"))
+      }
       let unnamed = try catalog.unnamed(among: page.objects.map(\.key)).filter { $0.key != BucketIdentity.key }
       if !unnamed.isEmpty {
-        let lengths = try lengths(of: unnamed, listedAgainAfter: token)
+        let lengths = try lengths(of: unnamed, listedAgainFrom: token, after: last)
         for object in unnamed {
           if let bytes = lengths[object.key] { tally.add(object, bytes: bytes, &report) }
         }
       }
-      token = page.next
+      (token, last) = (page.next, page.lastKey)
       guard isWanted() else { throw .cancelled }
     } while token != nil
     tally.end(&report)
@@ -130,16 +137,18 @@ package struct CheckedBucket: CheckedMedia {
       "\(tally.count) objects with \(tally.bytes) bytes are not named by the catalog. Nothing removes them.")
   }
 
-  private func list(_ token: String?) throws(StorageError) -> S3Page {
-    try StorageError.translating { () throws(S3Error) in try client.list(token: token, limit: pageLength) }
+  private func list(_ token: String?, after last: [UInt8]?) throws(StorageError) -> S3Page {
+    try StorageError.translating { () throws(S3Error) in
+      try client.list(token: token, after: last, limit: pageLength)
+    }
   }
 
   /// Returns the lengths of those objects of a page that are still there. A node may have removed some after the page
   /// was listed, and then forgotten that they were to be removed.
   private func lengths(
-    of objects: [UnnamedObject], listedAgainAfter token: String?
+    of objects: [UnnamedObject], listedAgainFrom token: String?, after last: [UInt8]?
   ) throws(StorageError) -> [String: Int64] {
-    var lengths = Dictionary(try list(token).objects.map { ($0.key, $0.bytes) }) { $1 }
+    var lengths = Dictionary(try list(token, after: last).objects.map { ($0.key, $0.bytes) }) { $1 }
     // New objects may have displaced the last ones.
     for object in objects where lengths[object.key] == nil {
       lengths[object.key] = try StorageError.translating { () throws(S3Error) in try client.head(object.key)?.bytes }
@@ -155,12 +164,18 @@ package struct CheckedBucket: CheckedMedia {
     mutating func add(_ object: UnnamedObject, bytes: Int64, _ report: inout DataCheck.Report) {
       if let id = object.lostRecording {
         if lost?.id != id { end(&report) }
-        lost = (id, (lost?.count ?? 0) + 1, (lost?.bytes ?? 0) + bytes)
+        lost = (id, (lost?.count ?? 0) + 1, Self.sum(lost?.bytes ?? 0, bytes))
         return
       }
       count += 1
-      self.bytes += bytes
+      self.bytes = Self.sum(self.bytes, bytes)
       report.note("stray_object", object.key, "No row of the catalog names this object of \(bytes) bytes.")
+    }
+
+    /// The store may say any lengths.
+    private static func sum(_ one: Int64, _ other: Int64) -> Int64 {
+      let (sum, overflows) = one.addingReportingOverflow(other)
+      return overflows ? .max : sum
     }
 
     /// Reports the recording that the last objects belong to.

@@ -10,6 +10,11 @@ enum URIEncoding {
 
   /// Decodes a text. Returns nil if an escape is broken or the result isn't UTF-8.
   static func decoded(_ text: some StringProtocol) -> String? {
+    bytes(text).flatMap { String(validating: $0, as: UTF8.self) }
+  }
+
+  /// Decodes a text into bytes. Returns nil if an escape is broken.
+  static func bytes(_ text: some StringProtocol) -> [UInt8]? {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]
     while let byte = rest.popFirst() {
@@ -20,7 +25,7 @@ enum URIEncoding {
       guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else { return nil }
       bytes.append(high << 4 | low)
     }
-    return String(validating: bytes, as: UTF8.self)
+    return bytes
   }
 
   private static func encoded(_ bytes: some Sequence<UInt8>, keepingSlashes: Bool) -> String {
