@@ -25,7 +25,7 @@ def blocks():
     with open("docs/cluster.md", encoding="utf-8") as document:
         section = document.read().split("\n## Backups\n")[1].split("\n## ")[0]
     found = re.findall(r"^```(?:sh)?\n(.*?)^```$", section, re.M | re.S)
-    assert len(found) == 4, "the section has four blocks"
+    assert len(found) == 5, "the section has five blocks"
     return found
 
 
@@ -47,7 +47,7 @@ class Cluster:
     def paths(self, text):
         """A block of the documentation with this cluster's places."""
         text = text.replace("/var/lib/postgresql/restored", self.place + "/restored").replace("/backup", self.place)
-        return text.replace("postgres://stillwave@db1/postgres", f"postgres://stillwave@127.0.0.1:{self.server.port}/postgres")
+        return text.replace("postgres://stillwave@db1/", f"postgres://stillwave@127.0.0.1:{self.server.port}/")
 
     def shell(self, text, words=(), **variables):
         """Runs commands, and stops at the first that fails."""
@@ -110,7 +110,7 @@ def a_cluster_with_a_bucket_is_backed_up_and_restored(program, folder):
     store = os.path.join(os.path.dirname(program), "BucketServer")
     if not os.path.exists(store):
         return False
-    settings, backup, restore, again = blocks()
+    settings, backup, restore, keep, again = blocks()
     cluster = Cluster(program, folder)
     server = cluster.server
     server.create()
@@ -122,7 +122,7 @@ def a_cluster_with_a_bucket_is_backed_up_and_restored(program, folder):
     process = subprocess.Popen([store, "recordings", KEY, SECRET], stdout=subprocess.PIPE, text=True)
     try:
         cluster.endpoint = process.stdout.readline().strip()
-        walk(cluster, server, backup, restore, again)
+        walk(cluster, server, backup, restore, keep, again)
     finally:
         process.kill()
         server.kill()
@@ -131,7 +131,7 @@ def a_cluster_with_a_bucket_is_backed_up_and_restored(program, folder):
     return True
 
 
-def walk(cluster, server, backup, restore, again):
+def walk(cluster, server, backup, restore, keep, again):
     sounds = [tone(number) for number in range(4)]
     path = f"{programs()}:{os.environ['PATH']}"
     with cluster.node("before"):
@@ -155,6 +155,7 @@ def walk(cluster, server, backup, restore, again):
     server.kill()
     cluster.shell(cluster.paths(restore), Pair.prefix(), PATH=path)
     wait("the catalog is restored", lambda: server_is_open(server), 60)
+    cluster.shell(cluster.paths(keep), PATH=path)
 
     name = upload.rsplit("/", 1)[1]
     lost = {("row_missing", f"recordings/{newer}"), ("row_missing", f"recordings/{ended}")}
