@@ -289,3 +289,28 @@ class Bucket:
         """The SHA-256 that an object was stored with, and that of its bytes."""
         fields, body = self.request("GET", f"/{NAME}/{PREFIX}{key}")
         return fields["x-amz-meta-sha256"], hashlib.sha256(body).hexdigest()
+
+    def multiparts(self):
+        """The multipart uploads in progress, as pairs of key and ID."""
+        found, place = [], []
+        while True:
+            page = xml.etree.ElementTree.fromstring(
+                self.request("GET", f"/{NAME}", [("uploads", ""), ("prefix", PREFIX), *place])[1])
+            texts = {element.tag.rpartition("}")[2]: element.text for element in page}
+            for upload in page:
+                fields = {element.tag.rpartition("}")[2]: element.text for element in upload}
+                if "UploadId" in fields:
+                    found.append((fields["Key"].removeprefix(PREFIX), fields["UploadId"]))
+            if texts.get("IsTruncated") != "true":
+                return found
+            place = [("key-marker", texts["NextKeyMarker"]), ("upload-id-marker", texts["NextUploadIdMarker"])]
+
+    def has_parts(self, key, upload):
+        """Whether a multipart upload that still exists has any part."""
+        try:
+            body = self.request("GET", f"/{NAME}/{PREFIX}{key}", [("uploadId", upload)])[1]
+        except RuntimeError as error:
+            if "NoSuchUpload" in str(error):
+                return False
+            raise
+        return any(element.tag.endswith("Part") for element in xml.etree.ElementTree.fromstring(body))

@@ -2,7 +2,7 @@ import HTTP
 import Storage
 
 /// A request whose signature is valid.
-struct StoreRequest {
+struct StoreRequest: Sendable {
   let method: String
   let bucket: String
   /// Nil for the bucket itself.
@@ -58,7 +58,8 @@ extension ObjectStore {
         state.objects[request.bucket]?[key] = object
         return HTTPResponse(.ok, fields: ["ETag": object.entityTag])
       case ("PUT", let id?): return try Self.putPart(request, id, &state)
-      case ("GET", _), ("HEAD", _):
+      case ("GET", let id?): return try Self.listParts(id, state)
+      case ("GET", nil), ("HEAD", _):
         guard let object = state.objects[request.bucket]?[key] else { throw StoreFailure(404, "NoSuchKey") }
         return try Self.get(object, request)
       case ("DELETE", nil):
@@ -162,6 +163,7 @@ extension ObjectStore {
   }
 
   private static func list(_ request: StoreRequest, _ state: State) throws -> HTTPResponse {
+    if request.method == "GET", request.item("uploads") != nil { return listUploads(request, state) }
     guard request.method == "GET", request.item("list-type") == "2" else { throw StoreFailure(501, "NotImplemented") }
     let prefix = request.item("prefix") ?? ""
     let limit = request.item("max-keys").flatMap { Int($0) } ?? 1000
@@ -183,5 +185,26 @@ extension ObjectStore {
       text += "<NextContinuationToken>\(token)</NextContinuationToken>"
     }
     return HTTPResponse(.ok, body: .bytes(StoreText.xml(text + contents.joined() + "</ListBucketResult>")))
+  }
+
+  /// All multipart uploads in progress, on one page.
+  private static func listUploads(_ request: StoreRequest, _ state: State) -> HTTPResponse {
+    let prefix = request.item("prefix") ?? ""
+    let uploads = state.uploads.filter { $0.value.bucket == request.bucket && $0.value.key.hasPrefix(prefix) }
+      .sorted { ($0.value.key, $0.key) < ($1.value.key, $1.key) }
+    let contents = uploads.map { id, upload in
+      let key = upload.key.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
+      return "<Upload><Key>\(key)</Key><UploadId>\(id)</UploadId></Upload>"
+    }
+    let text = "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated>\(contents.joined())"
+    return HTTPResponse(.ok, body: .bytes(StoreText.xml(text + "</ListMultipartUploadsResult>")))
+  }
+
+  /// All parts of a multipart upload, on one page.
+  private static func listParts(_ id: String, _ state: State) throws -> HTTPResponse {
+    guard let upload = state.uploads[id] else { throw StoreFailure(404, "NoSuchUpload") }
+    let parts = upload.parts.keys.sorted().map { "<Part><PartNumber>\($0)</PartNumber></Part>" }
+    let text = "<ListPartsResult><IsTruncated>false</IsTruncated>\(parts.joined())</ListPartsResult>"
+    return HTTPResponse(.ok, body: .bytes(StoreText.xml(text)))
   }
 }
