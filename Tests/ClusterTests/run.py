@@ -9,13 +9,14 @@ import sys
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [here, os.path.join(here, "../ViewerTests")]
 import chaos
+import conformance
 import throughput
 import views
 
 
 def main():
     parser = argparse.ArgumentParser(prog="deploy/cluster-test")
-    parser.add_argument("--part", choices=["chaos", "throughput", "claims", "views"], default="chaos")
+    parser.add_argument("--part", choices=["chaos", "throughput", "claims", "views", "conformance"], default="chaos")
     parser.add_argument("--seconds", type=float, help="how long faults last, or the recordings of throughput")
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--clients", type=int, default=6)
@@ -37,6 +38,8 @@ def main():
         return throughput.throughput(program, given.count or 12, int(given.seconds or 480), given.share, given.media)
     if given.part == "views":
         return views.views(program, "bucket" if given.media == "folder" else given.media, int(given.seconds or 7200))
+    if given.part == "conformance":
+        sys.exit(conformance.conformance(program, "bucket" if given.media == "folder" else given.media))
     if given.part == "claims":
         return throughput.claims(os.path.join(os.path.dirname(program), "ClaimRate"), given.count or 5000)
     seconds = given.minutes * 60 if given.minutes else given.seconds or 60

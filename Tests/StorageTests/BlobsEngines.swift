@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 import ObjectStore
 import S3Storage
 import Testing
@@ -31,11 +32,20 @@ struct BlobsEngine: Sendable {
     return Opened(blobs: store, scratch: store, descriptions: store)
   }
 
+  /// Usually a bucket in our own store; with `STILLWAVE_TEST_STORE=s3://BUCKET?endpoint=…` and its key in
+  /// `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, a new prefix in another one.
   static let bucket = Self(name: "bucket") { folder, catalog in
-    let server = try ObjectStore(buckets: ["media"], keys: [ObjectStore.Key("AKIDEXAMPLE", "secret")])
-    let credentials = try CredentialSource(
-      environment: ["AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"])
-    let client = S3Client(try S3Bucket("s3://media/stillwave?endpoint=\(server.endpoint)"), credentials: credentials)
+    var environment = ProcessInfo.processInfo.environment
+    var (server, address) = (nil as ObjectStore?, "")
+    if let other = environment["STILLWAVE_TEST_STORE"] {
+      let parts = other.split(separator: "?", maxSplits: 1)
+      address = "\(parts[0])/\(UInt64.random(in: .min ... .max))?" + (parts.count > 1 ? parts[1] : "")
+    } else {
+      let own = try ObjectStore(buckets: ["media"], keys: [ObjectStore.Key("AKIDEXAMPLE", "secret")])
+      (server, address) = (own, "s3://media/stillwave?endpoint=\(own.endpoint)")
+      environment = ["AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"]
+    }
+    let client = S3Client(try S3Bucket(address), credentials: try CredentialSource(environment: environment))
     let cache = try BlockCache(directory: folder("cache"), limitBytes: 1 << 30, client: client)
     let blobs = S3Blobs(client, cache: cache, catalog: catalog)
     let scratch = try MediaStore(directory: folder("scratch"))
