@@ -31,7 +31,7 @@ package final class RangeClient: Sendable {
     let request = S3Request(method: .get, answerLimit: range.count)
     let handle = try connections.take()
     defer { connections.give(handle) }
-    let outcome = S3Call.send(
+    let (outcome, _) = S3Call.send(
       request, to: url, fields: fields + [(name: "Range", value: Self.field(range))], .memory, over: handle,
       of: connections,
       seconds: seconds, settings: settings)

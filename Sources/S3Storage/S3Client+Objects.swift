@@ -23,7 +23,8 @@ package struct S3ObjectInfo: Sendable, Equatable {
     self.init(bytes: bytes, entityTag: fields["etag"] ?? "", sha256: sha256)
   }
 
-  /// Maximum length of an object whose length nobody else has said, in bytes: eight times that of an upload, by default.
+  /// Maximum length of an object whose length nobody else has said, in bytes: by default, eight times that of an
+  /// upload.
   static let lengthLimit: Int64 = 64 << 30
 
   /// The store keeps this field with the object, and sends it with the object's head.
@@ -100,8 +101,8 @@ extension S3Client {
   /// known, for the deadline and as a limit, and `sha256` what its content should be. `hasRoom` says if there is room
   /// for the length that the store announces.
   ///
-  /// Throws `.noSuchKey`, `.tooLong` if the object has more bytes, or `.damaged` if the content has another SHA-256. The
-  /// file isn't synced.
+  /// Throws `.noSuchKey`, `.tooLong` if the object has more bytes, or `.damaged` if the content has another SHA-256.
+  /// The file isn't synced.
   package func get(
     _ key: String, into path: String, bytes: Int64? = nil, sha256: String? = nil,
     hasRoom: @escaping (Int64) -> Bool = { _ in true }

@@ -199,7 +199,7 @@ import Testing
   func presigned() async throws {
     @Sendable func get(_ url: String) throws -> S3Response {
       let handle = try #require(CurlHandle())
-      let outcome = S3Call.send(
+      let (outcome, _) = S3Call.send(
         S3Request(method: .get), to: url, fields: [], .memory, over: handle, of: S3Connections(), seconds: 20,
         settings: S3Settings())
       guard case .answered(let response) = outcome else { throw S3Error.timedOut }

@@ -77,8 +77,8 @@ final class TokenSecrets: Sendable {
     try FileSystem.syncFolder(directory)
   }
 
-  /// Reads the file again if it has changed; see `WatchedFile.reload`. Finds the secret that another node has made; while
-  /// that can't be used, `signing` throws.
+  /// Reads the file again if it has changed; see `WatchedFile.reload`. Finds the secret that another node has made;
+  /// while that can't be used, `signing` throws.
   func reload() throws -> Bool {
     if let file = file.withLock({ $0 }) { return try file.reload() }
     guard let own = try? Self.own(in: directory) else { return false }

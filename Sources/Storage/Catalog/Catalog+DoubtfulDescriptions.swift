@@ -1,6 +1,6 @@
 // A description is replaced, so the order matters in which a store carries puts out. A put whose outcome is unknown,
-// because it timed out or its connection broke, may be carried out after a later one, and undo it. So a row of `garbage`
-// with the name
+// because it timed out or its connection broke, may be carried out after a later one, and undo it. So a row of
+// `garbage` with the name
 //
 //   describe/<id>     describe this recording again, in a day: after every request about it ended
 //
