@@ -17,6 +17,10 @@ private final class FailingBlobs: Blobs {
   let fetchFailures = Mutex(Int.max)
   /// What putting a file throws.
   let putting = Mutex<StorageError?>(nil)
+  /// What putting waits for before it throws.
+  let gate = Mutex<DispatchSemaphore?>(nil)
+  /// How often something was put.
+  let puts = Counter()
 
   init(_ store: MediaStore) { self.store = store }
 
@@ -33,6 +37,8 @@ private final class FailingBlobs: Blobs {
   }
 
   func put(_ path: String, as key: ObjectKey, makesFolder: Bool) throws(StorageError) -> StoredFile {
+    puts.add(1)
+    gate.withLock { $0 }?.wait()
     if let error = putting.withLock({ $0 }) { throw error }
     return try store.put(path, as: key, makesFolder: makesFolder)
   }
@@ -133,6 +139,23 @@ private final class FailingBlobs: Blobs {
     #expect(failure.code == code && failure.status == status)
     #expect(try bench.catalog.recording(job.recording)?.waveformState == .failed)
     #expect(!FileManager.default.fileExists(atPath: bench.store.workFolder(of: job.id)))
+  }
+
+  @Test func aPutThatAStopBreaksOffCountsAsNothingAndDelaysNothing() async throws {
+    let slow = try Self(workers: 1, pauseSeconds: 1000)
+    let (bench, gate) = (slow.bench, DispatchSemaphore(value: 0))
+    slow.blobs.putting.withLock { $0 = .storeUnreachable(detail: "this node is stopping") }
+    slow.blobs.gate.withLock { $0 = gate }
+    let job = try job(bench)
+    bench.runner.submit(job)
+    try await bench.eventually { slow.blobs.puts.value > 0 }
+    async let stopped: Void = bench.runner.stop()
+    try await bench.eventually { bench.runner.queue.sync { bench.runner.state.value.isStopping } }
+    gate.signal()
+    await stopped
+    let row = try #require(try bench.catalog.job(job.id))
+    #expect(row.state == .queued && row.attempts == 1 && row.failures == 0 && row.losses == 0)
+    #expect(try #require(row.notBefore) <= bench.catalog.time)
   }
 
   @Test func aJobWhoseSourceIsDamagedFailsAtOnce() async throws {

@@ -1,5 +1,6 @@
 import Processing
 import Storage
+import Synchronization
 import Terms
 
 /// Records how an attempt ended, in rows, files and the log. All methods block and run on a worker thread.
@@ -10,6 +11,8 @@ struct JobRecords: Sendable {
   let scratch: any Scratch
   let live: LiveJobs
   let log: any JobLog
+  /// Whether the service is stopping, which breaks off what waits for the store.
+  let stopping: StopSign
   /// Returns the error to store in the row of a failed job.
   let jobError: @Sendable (WorkerFailure) -> JobError
 
@@ -47,8 +50,9 @@ struct JobRecords: Sendable {
   }
 
   /// Puts a job back in the queue until a later time, because the store of media has failed the attempt. A job that
-  /// was postponed too often fails.
+  /// was postponed too often fails. If the service is stopping, another node may begin the job at once.
   func postpone(_ attempt: ClaimedJob, _ failure: WorkerFailure, hasWritten: Bool = false) -> JobLifecycle.Recorded {
+    if stopping.isSet { return requeue(attempt, hasWritten: hasWritten, afterSeconds: 0) }
     guard attempt.job.postponements < Job.postponementLimit else {
       return fail(attempt, failure, hasWritten: hasWritten)
     }
@@ -180,4 +184,12 @@ struct JobRecords: Sendable {
   private func mayWrite(_ attempt: ClaimedJob) -> Bool {
     do { return try catalog.job(attempt.job.id)?.token == attempt.token } catch { return true }
   }
+}
+
+/// Says on any thread that the service is stopping.
+final class StopSign: Sendable {
+  private let flag = Atomic<Bool>(false)
+
+  var isSet: Bool { flag.load(ordering: .relaxed) }
+  func set() { flag.store(true, ordering: .relaxed) }
 }

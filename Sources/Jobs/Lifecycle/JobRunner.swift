@@ -47,6 +47,7 @@ package final class JobRunner: Sendable {
   let log: any JobLog
   private let preparation: JobPreparation
   private let records: JobRecords
+  private let stopping = StopSign()
   let queue = DispatchQueue(label: "jobs")
   let state: Confined<State>
   private let started = ContinuousClock.now
@@ -69,7 +70,8 @@ package final class JobRunner: Sendable {
     self.log = log
     preparation = JobPreparation(settings: settings, catalog: catalog, blobs: blobs, scratch: scratch, log: log)
     records = JobRecords(
-      settings: settings, catalog: catalog, blobs: blobs, scratch: scratch, live: live, log: log, jobError: jobError)
+      settings: settings, catalog: catalog, blobs: blobs, scratch: scratch, live: live, log: log,
+      stopping: stopping, jobError: jobError)
     let limits = settings.clientLimits
     state = Confined(
       State(
@@ -196,6 +198,7 @@ package final class JobRunner: Sendable {
     await withCheckedContinuation { continuation in
       queue.async { [self] in
         state.value.isStopping = true
+        stopping.set()
         state.value.onStopped.append(continuation)
         take(.stop)
       }
