@@ -124,10 +124,11 @@ private final class FailingBlobs: Blobs {
   }
 
   @Test(
-    "a job fails after eleven attempts that the store has failed, and says why",
+    "a job fails after eleven attempts that the store or the catalog has failed, and says why",
     arguments: [
       (StorageError.storeFull, "media_full", 507), (.storeUnreachable(detail: "no answer"), "media_unavailable", 503),
       (.objectStore(detail: "the key may not do this"), "media_unavailable", 503),
+      (.unreachable(detail: "no answer"), "catalog_unwritable", 503), (.busy, "catalog_unwritable", 503),
     ])
   func limit(error: StorageError, code: String, status: Int) async throws {
     blobs.putting.withLock { $0 = error }

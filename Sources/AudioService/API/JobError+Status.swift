@@ -10,7 +10,7 @@ import Terms
 //         the recording
 //   410   the recording's file is missing from the disk or damaged
 //   507   the disk or the store of recordings is full
-//   503   the store of recordings couldn't be used for more than half an hour
+//   503   the store of recordings or the catalog couldn't be used for more than half an hour
 //   500   everything else: a worker or ffmpeg that crashed, a failing disk, and every code not listed here
 
 extension WorkerFailure {
@@ -25,7 +25,7 @@ extension WorkerFailure {
   /// The status of the problem shown to clients.
   var status: HTTPStatus {
     if [Self.diskFull, .storeIsFull].map(\.code).contains(code) { return .insufficientStorage }
-    if code == Self.storeIsUnavailable.code { return .serviceUnavailable }
+    if [Self.storeIsUnavailable, .catalogIsUnavailable].map(\.code).contains(code) { return .serviceUnavailable }
     if [MissingFiles.code, MissingFiles.damagedCode].contains(code) { return .gone }
     return Self.faultsOfTheRequest.contains(code) ? .unprocessableContent : .internalServerError
   }

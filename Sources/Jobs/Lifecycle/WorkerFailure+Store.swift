@@ -9,6 +9,12 @@ extension WorkerFailure {
     detail: "The service couldn't use its store of recordings, although it tried for more than half an hour. Request "
       + "the work again.",
     retry: false)
+  /// The failure of a job whose end couldn't be written, at any of many attempts.
+  package static let catalogIsUnavailable = WorkerFailure(
+    code: "catalog_unwritable",
+    detail: "The service couldn't write to its catalog, although it tried for more than half an hour. Request the work "
+      + "again.",
+    retry: false)
   /// The failure of a job whose result didn't fit at any of many attempts.
   package static let storeIsFull = WorkerFailure(
     code: "media_full",
@@ -18,13 +24,18 @@ extension WorkerFailure {
 }
 
 extension StorageError {
-  /// The failure of a job that this error of the store of media happens to too often; nil for other errors, and for
-  /// those that are about the job's own objects, which will be the same next time.
+  /// The failure of a job that this error of the store of media, or of the catalog, happens to too often; nil for other
+  /// errors, and for those that are about the job's own objects, which will be the same next time.
   var storeFailure: WorkerFailure? {
     switch self {
     case .storeFull: .storeIsFull
     case .storeUnreachable, .objectStore, .otherMedia: .storeIsUnavailable
+    case .busy, .unreachable, .outcomeUnknown: .catalogIsUnavailable
+    case .database(let code, _) where Self.isLocked(code): .catalogIsUnavailable
     default: nil
     }
   }
+
+  /// Whether an extended result code of SQLite says that another process has locked the file (SQLITE_BUSY).
+  private static func isLocked(_ code: Int32) -> Bool { code & 0xFF == 5 }
 }
