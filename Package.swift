@@ -117,7 +117,10 @@ let package = Package(
       name: "PostgresServer", dependencies: ["PostgresStorage"], path: "Tests/PostgresServer", swiftSettings: strict),
     .testTarget(
       name: "S3StorageTests",
-      dependencies: ["Terms", "S3Storage", "ObjectStore", "PresentRows", "Storage", "Randomness"],
+      dependencies: [
+        "Terms", "S3Storage", "ObjectStore", "PresentRows", "Storage", "Randomness",
+        .product(name: "GRDB", package: "GRDB.swift"),
+      ],
       swiftSettings: strict),
     // An S3-compatible store that verifies signatures and fails on request; for tests.
     .target(name: "ObjectStore", dependencies: ["HTTP", "Storage"], path: "Tests/ObjectStore", swiftSettings: strict),

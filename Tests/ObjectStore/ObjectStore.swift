@@ -39,6 +39,8 @@ package final class ObjectStore: Sendable {
     case breaks(until: AsyncStream<Never>)
     /// Carries it out after a while.
     case delays(Duration)
+    /// Breaks the connection at once, and carries it out when a test calls `carryOutPostponed`.
+    case postpones
     /// Answers with other bytes than those of the object.
     case damages
     /// Answers with this status and these bytes, whatever the request.
@@ -68,6 +70,9 @@ package final class ObjectStore: Sendable {
     var uploads: [String: PartialObject] = [:]
     var keys: [Key]
     var faults: [Fault] = []
+    /// Chooses how to treat the requests for which `faults` has nothing.
+    var chooseFault: (@Sendable (Received) -> Fault)?
+    var postponed: [StoreRequest] = []
     var received: [Received] = []
     var nextUpload = 1
     var clockOffsetSeconds: Int64 = 0
@@ -106,6 +111,20 @@ package final class ObjectStore: Sendable {
 
   /// Treats all further requests normally.
   package func heal() { state.withLock { $0.faults = [] } }
+
+  /// Has `choose` say how to treat each further request, after those that `fail` is about; nil: normally.
+  package func fail(as choose: (@Sendable (Received) -> Fault)?) { state.withLock { $0.chooseFault = choose } }
+
+  /// Carries out the first `count` of the requests that it has postponed.
+  package func carryOutPostponed(_ count: Int = .max) {
+    let requests = state.withLock { state in
+      let first = Array(state.postponed.prefix(count))
+      state.postponed.removeFirst(first.count)
+      return first
+    }
+    // Nobody hears of their failures any more.
+    for request in requests { _ = try? perform(request) }
+  }
 
   /// Replaces the keys.
   package func setKeys(_ keys: [Key]) { state.withLock { $0.keys = keys } }
@@ -149,6 +168,24 @@ package final class ObjectStore: Sendable {
   /// The number of multipart uploads in progress.
   package var uploadCount: Int { state.withLock { $0.uploads.count } }
 
+  /// A multipart upload in progress.
+  package struct UnfinishedUpload: Sendable {
+    /// The object that it is to become.
+    package let key: String
+    /// The store's name for it.
+    package let id: String
+    /// The number of parts so far.
+    package let partCount: Int
+  }
+
+  /// The multipart uploads in progress, in no particular order.
+  package func uploads(in bucket: String) -> [UnfinishedUpload] {
+    state.withLock { state in
+      state.uploads.filter { $0.value.bucket == bucket }
+        .map { UnfinishedUpload(key: $0.value.key, id: $0.key, partCount: $0.value.parts.count) }
+    }
+  }
+
   // MARK: Serving
 
   private struct Weak: Sendable {
@@ -168,18 +205,18 @@ package final class ObjectStore: Sendable {
   }
 
   private func respond(to request: HTTPRequest) async throws -> HTTPResponse {
-    let fault = state.withLock { state -> Fault in
-      state.received.append(
-        Received(
-          method: request.method.rawValue, path: request.target.path, query: request.target.query.map(\.name),
-          range: request.fields["Range"], encryption: request.fields["x-amz-server-side-encryption"]))
-      if ["GET", "HEAD"].contains(request.method.rawValue), let part = state.refusedReads,
-        request.target.path.contains(part)
-      {
-        return .refuses(503, code: "SlowDown")
+    let received = Received(
+      method: request.method.rawValue, path: request.target.path, query: request.target.query.map(\.name),
+      range: request.fields["Range"], encryption: request.fields["x-amz-server-side-encryption"])
+    let isReading = [.get, .head].contains(request.method)
+    let (planned, choose) = state.withLock { state -> (Fault?, (@Sendable (Received) -> Fault)?) in
+      state.received.append(received)
+      if isReading, let part = state.refusedReads, received.path.contains(part) {
+        return (.refuses(503, code: "SlowDown"), nil)
       }
-      return state.faults.isEmpty ? Fault.none : state.faults.removeFirst()
+      return (state.faults.isEmpty ? nil : state.faults.removeFirst(), state.chooseFault)
     }
+    let fault = planned ?? choose?(received) ?? Fault.none
     if case .refuses(let status, let code) = fault { return StoreFailure(status, code).response }
     if case .delays(let duration) = fault { try await Task.sleep(for: duration) }
     if case .holds(let gate) = fault { for await _ in gate {} }
@@ -193,6 +230,10 @@ package final class ObjectStore: Sendable {
       let request = StoreRequest(request, body: body)
       if case .replaces(let bytes) = fault, let key = request.key {
         state.withLock { $0.objects[request.bucket]?[key] = StoredObject(bytes: bytes) }
+      }
+      if case .postpones = fault {
+        state.withLock { $0.postponed.append(request) }
+        return Self.cut(HTTPResponse(.ok), after: 0)
       }
       response = try perform(request)
     } catch let failure as StoreFailure { response = failure.response }
@@ -214,7 +255,7 @@ package final class ObjectStore: Sendable {
       return HTTPResponse(
         response.status, fields: response.fields, body: .bytes((response.body.bytesAtHand ?? []).map { ~$0 }))
     case .answers(let bytes, let status): return HTTPResponse(HTTPStatus(code: status), body: .bytes(bytes))
-    case .refuses, .delays, .holds, .replaces, .none: return response
+    case .refuses, .delays, .holds, .replaces, .postpones, .none: return response
     }
   }
 
