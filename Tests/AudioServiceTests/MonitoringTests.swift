@@ -10,6 +10,11 @@ import Testing
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appending(path: "../../deploy/monitoring").standardized
 
+  /// Only nodes that share a catalog have these; deploy/operations compares the rules with such nodes.
+  private static let namesOfNodes: Set = [
+    "stillwave_feed_age_seconds", "stillwave_node_info", "stillwave_waveform_mirror_fetches_total",
+  ]
+
   @Test("the alert rules and the dashboard name only metrics and labels that exist")
   func names() async throws {
     let keyed = try KeyedBench { $0.metricsTenants = true }
@@ -27,7 +32,8 @@ import Testing
     for file in ["rules.yaml", "grafana-dashboard.json"] {
       let content = try String(contentsOf: Self.folder.appending(path: file), encoding: .utf8)
       let used = Set(content.matches(of: #/stillwave_[a-z_]+/#).map { String($0.output) })
-      #expect(!used.isEmpty && used.isSubset(of: names), "\(file): \(used.subtracting(names).sorted())")
+      let unknown = used.subtracting(names).subtracting(Self.namesOfNodes)
+      #expect(!used.isEmpty && unknown.isEmpty, "\(file): \(unknown.sorted())")
     }
     for label in ["class", "kind", "state", "lane", "operation", "work", "outcome", "tenant"] {
       #expect(lines.contains { !$0.hasPrefix("#") && $0.contains("\(label)=\"") }, "\(label)")

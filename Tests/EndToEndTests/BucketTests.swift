@@ -157,8 +157,9 @@ struct BucketTests {
     // One request to the store may take longer, and a result needs several.
     #expect(try node.command.finish(withinSeconds: 15).status == 0)
     cluster.store.command.signal(SIGCONT)
-    let row = "SELECT state || ' ' || attempts - interruptions - postponements FROM jobs WHERE id = '\(job)'"
-    #expect(try cluster.rows(row) == ["queued 0"])
+    let row = "SELECT state || ' ' || attempts - interruptions FROM jobs WHERE id = '\(job)'"
+    let left = try cluster.rows(row)
+    #expect(left == ["queued 0"])
     let next = try cluster.node("four")
     try next.client.succeed(job)
     try next.stop()
