@@ -22,7 +22,7 @@ from webdriver import free_port, wait
 # The blocks of commands by section, in the page's order, and what runs them.
 BLOCKS = [
     ("Starting the nodes", "here"), ("Trying it", "here"), ("Media in a bucket", "here"), ("Checking a bucket", "here"),
-    *[("From one machine to three", "here")] * 4, *[("Backups", "backups.py")] * 3,
+    *[("From one machine to three", "here")] * 4, *[("Backups", "backups.py")] * 4,
 ]
 
 
