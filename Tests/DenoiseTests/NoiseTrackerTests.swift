@@ -167,10 +167,12 @@ import Testing
   func window(start: Int, end: Int) {
     let samples = Array(noise([0, 12, -14, 6, 20, 0])[..<260_000])
     let profile = cleaning(nil).flatProfile(meanSquare: 1e-4)
+    let context = Denoiser.contextFrames(sampleRate: rate, isTracked: true)
+    let from = max(0, start - Int(context.before)), to = min(samples.count, end + Int(context.after))
     for adaptation in NoiseAdaptation.allCases {
       let whole = cleaning(adaptation).clean(samples, profile)
-      let part = cleaning(adaptation).clean(start..<end, of: samples, NoiseCourse(profile))
-      let isSame = part == Array(whole[start..<end])
+      let part = cleaning(adaptation).clean(Array(samples[from..<to]), profile, from: Int64(from))
+      let isSame = part[(start - from)..<(end - from)] == whole[start..<end]
       #expect(isSame)
     }
   }

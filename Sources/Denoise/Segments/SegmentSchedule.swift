@@ -36,22 +36,16 @@ struct SegmentSchedule: Sendable {
   private var isComputing = false
   /// The first segment that isn't output.
   private var nextOutput: Int64
-  /// The segments to output end before this one.
-  private let endSegment: Int64
 
-  /// - Parameters:
-  ///   - isShared: whether there are two threads.
-  ///   - first: the first frame.
-  ///   - segments: those to output, as far as there are frames.
-  init(grid: SegmentGrid, isShared: Bool, startingAt first: Int64, segments: Range<Int64>) {
+  /// - Parameter isShared: whether there are two threads.
+  init(grid: SegmentGrid, isShared: Bool, startingAt first: Int64) {
     self.grid = grid
     self.isShared = isShared
     firstFrame = first
     nextBlock = first / Int64(grid.blockHops)
     nextAnalysis = nextBlock
-    nextSegment = segments.lowerBound
+    nextSegment = first / Int64(grid.segmentHops)
     nextOutput = nextSegment
-    endSegment = segments.upperBound
     // Its context begins in the stretch before.
     nextStretch = nextSegment - 1
   }
@@ -84,10 +78,9 @@ struct SegmentSchedule: Sendable {
     return .block(nextAnalysis - 1)
   }
 
-  /// The first frame whose analysis is still needed, or is being written. The first block begins before the first
-  /// segment's context.
+  /// The first frame whose analysis is still needed.
   private var firstKept: Int64 {
-    let kept = min(nextSegment * Int64(grid.segmentHops) - Int64(grid.contextHops), analyzed)
+    let kept = nextSegment * Int64(grid.segmentHops) - Int64(grid.contextHops)
     return grid.trackingHops > 0 ? min(kept, context(ofStretch: nextStretch).lowerBound / 4 * 4) : kept
   }
 
@@ -95,7 +88,7 @@ struct SegmentSchedule: Sendable {
   private var analyzed: Int64 { (running.min() ?? nextAnalysis) * Int64(grid.blockHops) }
 
   private mutating func beginStretch() -> Task? {
-    guard grid.trackingHops > 0, !isTracking, nextStretch <= nextSegment + 1, nextStretch < endSegment,
+    guard grid.trackingHops > 0, !isTracking, nextStretch <= nextSegment + 1,
       context(ofStretch: nextStretch).upperBound <= analyzed
     else { return nil }
     isTracking = true
@@ -104,8 +97,8 @@ struct SegmentSchedule: Sendable {
 
   private mutating func beginSegment() -> Task? {
     guard grid.trackingHops == 0 || nextStretch > nextSegment else { return nil }
-    guard !isComputing, nextSegment - nextOutput < (isShared ? 2 : 1), nextSegment < endSegment,
-      !frames(of: nextSegment).isEmpty, context(of: nextSegment).upperBound <= analyzed
+    guard !isComputing, nextSegment - nextOutput < (isShared ? 2 : 1), !frames(of: nextSegment).isEmpty,
+      context(of: nextSegment).upperBound <= analyzed
     else { return nil }
     isComputing = true
     return .segment(nextSegment)
@@ -129,9 +122,7 @@ struct SegmentSchedule: Sendable {
   mutating func releaseSegment() { nextOutput += 1 }
 
   /// Whether everything was computed and output, after the end.
-  var isFinished: Bool {
-    nextOutput >= endSegment || endFrame.map { nextOutput * Int64(grid.segmentHops) >= $0 } ?? false
-  }
+  var isFinished: Bool { endFrame.map { nextOutput * Int64(grid.segmentHops) >= $0 } ?? false }
 
   // MARK: Frames
 
