@@ -119,7 +119,12 @@ def upload(node, path):
 
 def costs(cluster, nodes):
     """What the nodes have cost so far: bytes of the catalog's log, and requests to the store."""
-    found = {"KB of the database's log": cluster.database.written() / 1024}
+    return {"KB of the database's log": cluster.database.written() / 1024, **requests(nodes)}
+
+
+def requests(nodes):
+    """How many requests of each kind the nodes have sent to the store so far."""
+    found = {}
     for node in nodes:
         connection = node.connect(10)
         with contextlib.closing(connection):
