@@ -30,7 +30,6 @@ import Testing
     folder = try TemporaryFolder()
     engine = CountedEngine(try CatalogEngine.current.open(folder("catalog.sqlite")))
     catalog = Catalog(engine: engine, holder: LeaseHolder(name: "node", terms: LeaseHolder.Terms()))
-    catalog.nameDeletedObjects()
   }
 
   private func insert() throws -> Recording {
@@ -45,6 +44,7 @@ import Testing
 
   @Test("whoever changes a recording promises its description, which what was described before doesn't settle")
   func promises() throws {
+    catalog.nameDeletedObjects()
     let recording = try insert()
     let description = ObjectKey.description(of: recording.id)
     let earlier = try #require(try catalog.undescribed(recording.id))
@@ -58,6 +58,7 @@ import Testing
 
   @Test("describing a change costs one read and one write besides the change")
   func costs() throws {
+    catalog.nameDeletedObjects()
     let recording = try insert()
     keep()
     let (reads, writes) = (engine.reads, engine.calls)
@@ -69,6 +70,7 @@ import Testing
 
   @Test("what another node has described isn't described again")
   func describedByOthers() throws {
+    catalog.nameDeletedObjects()
     let recording = try insert()
     #expect(try catalog.settle(#require(try catalog.undescribed(recording.id)))?.promise == nil)
     keep()
@@ -78,6 +80,7 @@ import Testing
 
   @Test("a recording that changes while it is described is described as it is then, and its promise stays until that")
   func changes() throws {
+    catalog.nameDeletedObjects()
     let recording = try insert()
     let other = Catalog(engine: engine, holder: LeaseHolder(name: "other", terms: LeaseHolder.Terms()))
     other.nameDeletedObjects()
@@ -97,5 +100,16 @@ import Testing
     }
     try catalog.update(recording.id) { $0.name = "old" }
     #expect(store.described.withLock { $0.suffix(2) } == ["old", "newest"])
+  }
+
+  @Test("in a folder without promises, a recording that changes while it is described is described again")
+  func sharedFolder() throws {
+    let recording = try insert()
+    keep()
+    store.before.withLock {
+      $0 = [{ [catalog] in _ = try catalog.engine.write { try $0.run("UPDATE recordings SET name = 'newer'") } }]
+    }
+    try catalog.update(recording.id) { $0.name = "new" }
+    #expect(store.described.withLock { $0 } == ["new", "newer"])
   }
 }

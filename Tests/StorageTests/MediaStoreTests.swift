@@ -332,25 +332,6 @@ import Testing
     }
   }
 
-  @Test("if another process changes the row while a shared description is written, the newest is what stays")
-  func sharedDescription() throws {
-    let store = try MediaStore(shared: folder("shared"), node: "one")
-    var recording = sample()
-    recording.audioKey = ObjectKey(recording.id, "audio.wav")
-    try store.makeFolder(of: recording.id)
-    var rows = [recording, recording, recording]
-    for index in rows.indices.dropFirst() { rows[index].name = "changed.wav" }
-    let reads = Mutex(rows)
-    let keeper = DescriptionKeeper(store: store) { Issue.record("\($0): \($1)") }
-    let isDescribed = keeper.describe(recording.id) { _ in
-      reads.withLock { $0.isEmpty ? nil : Catalog.Undescribed(recording: $0.removeFirst(), promise: nil) }
-    }
-    #expect(isDescribed)
-    #expect(store.description(of: recording.id)?.recording.name == "changed.wav")
-    #expect(try FileSystem.names(in: store.folder(of: recording.id)) == ["recording.json"])
-    #expect(try FileSystem.names(in: store.incoming).isEmpty)
-  }
-
   @Test("the folder that machines share has an ID, which its first user makes")
   func sharedID() throws {
     let first = try MediaStore(shared: folder("shared"), node: "one").sharedID()

@@ -77,19 +77,6 @@ PROFILES, EVENTS = "/v1/noise-profiles", "/v1/events"
 RTL_NAME = "مقابلة 🎙️.wav"
 
 
-# Until `isBack`, tiles of the waveform fail: the store doesn't answer, or the line to the service breaks.
-UNANSWERED = """
-  const ask = window.fetch, failure = %s;
-  [window.asked, window.isBack] = [new Map(), false];
-  window.fetch = async (path, options) => {
-    if (isBack || !/waveform\\?measures/.test(path)) return ask(path, options);
-    asked.set(path, (asked.get(path) ?? 0) + 1);
-    if (failure === "line") throw new TypeError("the line broke");
-    return new Response(JSON.stringify({ code: "media_unavailable", detail: "The store is away." }), { status: 503 });
-  };
-"""
-
-
 class Story:
     """The steps in the order in which a person takes them. Each leaves the page as the next one expects it."""
 
@@ -157,7 +144,6 @@ class Story:
             self.the_spectrum_shows_what_is_removed,
             self.a_result_gets_the_loudness_that_was_chosen,
             *(Sharing(self).steps() if self.service.binary else ()),
-            self.what_is_given_up_is_tried_again_when_a_person_asks,
             self.a_service_that_was_away_is_found_again,
         ]
 
@@ -1474,29 +1460,6 @@ class Story:
         for recording in self.service.json("/v1/recordings")["recordings"]:
             if recording["name"].startswith("quiet"):
                 self.service.request("DELETE", f"/v1/recordings/{recording['id']}")
-
-    def what_is_given_up_is_tried_again_when_a_person_asks(self):
-        browser, page = self.browser, self.page
-        recording = next(r for r in self.service.json("/v1/recordings")["recordings"] if r["name"] == "talk.wav")["id"]
-        browser.open("about:blank")
-        for failure in ("store", "line"):
-            with browser.preload(UNANSWERED % json.dumps(failure)):
-                browser.open(f"{page.address}/#{recording}")
-                button = ".toast.bad [data-part=action]"
-                wait("a person is asked", lambda: browser.shown(button), 30)
-                attempts = 3 if failure == "store" else 5
-                wait("every tile is given up", lambda: browser.run("return Math.min(...asked.values())") == attempts, 30)
-                # Drawing again asks for nothing, and one message is enough.
-                browser.run("document.body.style.zoom = 0.9; return new Promise(done => setTimeout(done, 3000))")
-                assert set(browser.run("return [...asked.values()]")) == {attempts}, browser.run("return [...asked]")
-                assert browser.run("return document.querySelectorAll('.toast').length") == 1, page.toast()
-                browser.run("isBack = true")
-                browser.click(button)
-                page.wait_for_waveform()
-                assert not page.toast(), page.toast()
-            browser.open("about:blank")
-        # The browser logs the refusals itself.
-        browser.console()
 
     def a_service_that_was_away_is_found_again(self):
         if not self.service.binary:

@@ -58,7 +58,7 @@ export class Changes {
   async #listen(/** @type {AbortSignal} */ signal) {
     for (let delay = pace; !signal.aborted; delay = Math.min(delay * 2, slowest)) {
       try {
-        const { body } = await this.service.fetch("v1/events", { signal, isQuiet: true });
+        const { body } = await this.service.fetch("v1/events", { signal });
         if (this.#hasListened) this.missed.emit();
         this.#hasListened = true;
         delay = pace;

@@ -189,7 +189,7 @@ export class Labels {
   async #postpone(/** @type {Edits} */ edits, /** @type {unknown} */ error) {
     const { path } = edits;
     edits.isRepeated = true;
-    if (error instanceof Refusal && error.code === "unreachable" && await this.service.untilBack()) return;
+    if (error instanceof Refusal && error.code === "unreachable") return this.service.untilBack();
     if (isFinal(error)) {
       this.#complain(error);
       this.#finish(edits, edits.changes.length);

@@ -189,26 +189,5 @@ service.reachable.subscribe(isReachable => {
   }
 });
 
-// What was given up is tried again when a person asks, all of it at once.
-let isAsking = false;
-service.gaveUp.subscribe(({ message }) => {
-  if (isAsking) return;
-  isAsking = true;
-  const onGone = () => {
-    isAsking = false;
-    tiles.retry();
-  };
-  const run = () => {
-    onGone();
-    service.retried.emit();
-  };
-  tell(message, { isError: true, isLasting: true, action: { text: texts.retry, run }, onGone });
-});
-service.retried.subscribe(() => {
-  if (!session.original) openAddress();
-  void library.load();
-  stage.redraw();
-});
-
 openAddress();
 void library.load();

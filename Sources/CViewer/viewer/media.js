@@ -1,6 +1,6 @@
 // @ts-check
 import { mostSpeakers } from "./comparison.js";
-import { growingPause, isAbort, mostSetbacks, pause, recordingPath } from "./service.js";
+import { isAbort, recordingPath } from "./service.js";
 import { Signal } from "./signal.js";
 
 // Streaming playback: the sounds of the layers in parallel, all but one muted, and a video's picture, which follows the
@@ -19,7 +19,6 @@ const known = /^(aac|mp3|opus|vorbis|flac|pcm_.*)$/;
  * @property {string} path
  * @property {boolean} isUnreadable whether the browser can't read it, until it is converted
  * @property {number | null} lost where it goes on when a lost connection is back, in seconds
- * @property {number} setbacks how often in a row the connection was lost at the same place although the service responds
  */
 
 export class Media {
@@ -56,7 +55,6 @@ export class Media {
     picture.addEventListener("error", () => { picture.hidden = true; });
     picture.addEventListener("loadeddata", () => { picture.hidden = false; });
     service.credentials.renewed.subscribe(() => this.#renew());
-    service.retried.subscribe(() => this.#retry());
   }
 
   /**
@@ -135,7 +133,7 @@ export class Media {
     /** @type {Track} */
     const track = {
       element, path: `${recordingPath(recording.id)}/audio`,
-      isUnreadable: Boolean(recording.video) && !known.test(recording.format.codec), lost: null, setbacks: 0,
+      isUnreadable: Boolean(recording.video) && !known.test(recording.format.codec), lost: null,
     };
     element.preload = "auto";
     element.muted = true;
@@ -145,7 +143,6 @@ export class Media {
     element.addEventListener("error", () => {
       // Retrying helps after a lost connection, not with a format that can't be played.
       if (element.error?.code === MediaError.MEDIA_ERR_NETWORK) {
-        if (track.lost !== null && element.currentTime > track.lost) track.setbacks = 0;
         track.lost = element.currentTime;
         return void this.#resume(layer, track);
       }
@@ -174,23 +171,12 @@ export class Media {
   }
 
   async #resume(/** @type {Layer} */ layer, /** @type {Track} */ track) {
-    const { element } = track, { signal } = this.#control;
-    if (await this.service.untilBack()) track.setbacks = 0;
-    else if (track.setbacks >= mostSetbacks) return void this.failed.emit(this.service.giveUp());
-    else await pause(growingPause(track.setbacks++), signal).catch(() => { });
-    if (signal.aborted) return;
+    const { element } = track;
+    await this.service.untilBack();
     await this.service.admit(layer.recording.id).catch(() => { });
-    await this.#goOn(layer, element, element.dataset.path ?? "", track.lost ?? element.currentTime).catch(() => { });
-  }
-
-  /** Loads sounds again that could not be loaded, from where they are. */
-  #retry() {
-    for (const [layer, track] of this.#tracks) {
-      const { element, path, lost } = track;
-      if (!element.error) continue;
-      track.setbacks = 0;
-      void this.#goOn(layer, element, element.dataset.path || path, lost ?? element.currentTime).catch(() => { });
-    }
+    const at = track.lost ?? element.currentTime;
+    track.lost = null;
+    await this.#goOn(layer, element, element.dataset.path ?? "", at).catch(() => { });
   }
 
   async #goOn(/** @type {Layer} */ layer, /** @type {HTMLMediaElement} */ element, /** @type {string} */ path, /** @type {number} */ at) {

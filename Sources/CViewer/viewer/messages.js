@@ -27,14 +27,11 @@ function bringForward() {
 }
 
 /**
- * Shows a message for a while; a failure whose message is shown already is not repeated.
+ * Shows a message for a while.
  * @param {string} text
- * @param {{ isError?: boolean, isLasting?: boolean, action?: { text: string, run: () => void }, onGone?: () => void }} options
- *   `isLasting`: it stays until it is closed
+ * @param {{ isError?: boolean, action?: { text: string, run: () => void }, onGone?: () => void }} options
  */
-export function tell(text, { isError = false, isLasting = false, action, onGone } = {}) {
-  const shown = [...find("toasts").children].some(toast => part(toast, "text").textContent === text);
-  if (isError && !action && shown) return () => { };
+export function tell(text, { isError = false, action, onGone } = {}) {
   const toast = copy("toast-template");
   part(toast, "text").textContent = text;
   toast.classList.toggle("bad", isError);
@@ -59,7 +56,7 @@ export function tell(text, { isError = false, isLasting = false, action, onGone 
   // The message stays while the pointer or the focus is on it.
   const wait = () => {
     clearTimeout(timer);
-    if (!isLasting) timer = setTimeout(() => toast.matches(":hover, :focus-within") ? wait() : leave(false), action || isError ? stayWithAction : stay);
+    timer = setTimeout(() => toast.matches(":hover, :focus-within") ? wait() : leave(false), action || isError ? stayWithAction : stay);
   };
   toast.addEventListener("pointerleave", wait);
   toast.addEventListener("focusout", wait);

@@ -11,7 +11,7 @@ const codes = /** @type {const} */ ({
     + "converting measuring idempotency_key_in_use upload_locked limit_requests_per_second limit_running_jobs limit_invalid_keys "
     + "limit_open_uploads limit_connections limit_queued_jobs limit_waiting_uploads limit_waiting_labels limit_waiting_pictures "
     + "limit_waiting_noise_profiles limit_event_streams limit_open_parts limit_waiting_previews limit_waiting_probes",
-  problemFull: "disk_full media_full",
+  problemFull: "disk_full",
   problemQuota: "limit_stored_bytes limit_recordings limit_job_seconds_per_day too_many_tracks too_many_noise_profiles",
   problemDeleted: "not_found upload_expired noise_profile_deleted",
   problemChanged: "precondition_failed",
@@ -26,7 +26,6 @@ const codes = /** @type {const} */ ({
   problemUnread: "unsupported_media unsupported_format seek_failed decoder_failed waveform_failed",
   problemFormat: "unsupported_output no_video",
   problemUnknown: "outcome_unknown",
-  unanswered: "media_unavailable",
   problemService: "internal_error worker_failed worker_missing encoder_failed io_error write_failed disk_unwritable catalog_unwritable "
     + "catalog_damaged data_folder_replaced audit_unwritable draining",
 });

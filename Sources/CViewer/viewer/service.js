@@ -17,17 +17,13 @@ export class Refusal extends Error {
     this.status = status;
     this.code = code;
     this.seconds = seconds;
-    /** Whether it ends a read that was tried again and again, so that a person is asked. */
-    this.isGivenUp = false;
   }
 }
 
 /** The first and the longest pause before another attempt, in milliseconds. */
 const firstPause = 500, longestPause = 30_000;
-/** How many attempts in a row may be turned away without a time for the next one, or fail although the service responds. */
-export const mostSetbacks = 4;
-/** The same if the service can't use its store, which it says only after half a minute. */
-const mostStoreSetbacks = 2;
+/** How many attempts in a row may be turned away without a time for the next one. */
+const mostSetbacks = 4;
 
 /**
  * Returns how long to wait before another attempt, in milliseconds: twice as long each time, and never the same for clients
@@ -50,8 +46,7 @@ export const recordingPath = id => `v1/recordings/${encodeURIComponent(id)}`;
 
 /**
  * The HTTP API. If the service is unreachable, reads wait and are repeated, so that callers need not care; changes fail,
- * because only a person can decide whether to try again. That is also so for reads that fail again and again although the
- * service responds.
+ * because only a person can decide whether to try again.
  */
 export class Service {
   /**
@@ -59,17 +54,7 @@ export class Service {
    * @type {Signal<boolean>}
    */
   reachable = new Signal();
-  /**
-   * A read was given up although the service responds; with the reason.
-   * @type {Signal<Refusal>}
-   */
-  gaveUp = new Signal();
-  /**
-   * What was given up is to be tried again.
-   * @type {Signal<void>}
-   */
-  retried = new Signal();
-  /** @type {Promise<boolean> | null} */
+  /** @type {Promise<void> | null} */
   #away = null;
 
   /** @param {Credentials} credentials */
@@ -89,13 +74,12 @@ export class Service {
   /**
    * Returns the response if it is a success.
    * @param {string} path
-   * @param {{ method?: string, body?: unknown, content?: Blob | string, signal?: AbortSignal, repeatable?: boolean, isQuiet?: boolean, keepalive?: boolean, range?: string, key?: string, match?: string }} options
+   * @param {{ method?: string, body?: unknown, content?: Blob | string, signal?: AbortSignal, repeatable?: boolean, keepalive?: boolean, range?: string, key?: string, match?: string }} options
    *   `body` is sent as JSON, `content` as it is; `range` and `match` (If-Match) as in RFC 9110; `key` is an Idempotency-Key;
-   *   a repeatable request is sent again when the service is back, or has time; a few times if the service doesn't say when,
-   *   if it can't use its store, or if it is reachable otherwise; nobody is asked about a quiet one
+   *   a repeatable request is sent again when the service is back, or has time; if the service doesn't say when, a few times
    * @returns {Promise<Response>}
    */
-  async fetch(path, { method = "GET", repeatable = ["GET", "HEAD"].includes(method), isQuiet = false, body, content, signal, keepalive, range, key, match } = {}) {
+  async fetch(path, { method = "GET", repeatable = ["GET", "HEAD"].includes(method), body, content, signal, keepalive, range, key, match } = {}) {
     if (this.credentials.forbids(method, path)) throw new Refusal(texts.notShared, 403, "not_shared");
     const headers = new Headers();
     if (body !== undefined) headers.set("Content-Type", "application/json");
@@ -114,11 +98,8 @@ export class Service {
         if (isAbort(error)) throw error;
         const back = this.untilBack();
         if (!repeatable) throw new Refusal(texts.unreachable, 0, "unreachable");
-        const wasAway = await back;
+        await back;
         signal?.throwIfAborted();
-        if (wasAway) setbacks = 0;
-        else if (setbacks < mostSetbacks) await pause(growingPause(setbacks++), signal);
-        else throw this.giveUp(undefined, isQuiet);
         continue;
       }
       if (answer.ok) return answer;
@@ -127,23 +108,15 @@ export class Service {
         signal?.throwIfAborted();
         continue;
       }
-      const delay = retrySeconds(answer.headers.get("Retry-After")), problem = await answer.json().catch(() => ({}));
-      const refusal = new Refusal(explain(problem, texts.refused(answer.status)), answer.status, problem.code ?? "", delay);
-      if (!repeatable || answer.status !== 429 && answer.status !== 503) throw refusal;
-      if (refusal.code === "media_unavailable") {
-        if (setbacks >= mostStoreSetbacks) throw this.giveUp(refusal, isQuiet);
-        await pause(growingPause(setbacks, delay * 2 ** setbacks++), signal);
-      } else if (delay > 0 || setbacks < mostSetbacks) {
+      const busy = answer.status === 429 || answer.status === 503;
+      const delay = retrySeconds(answer.headers.get("Retry-After"));
+      if (busy && repeatable && (delay > 0 || setbacks < mostSetbacks)) {
         await pause(delay > 0 ? delay * 1000 : growingPause(setbacks++), signal);
-      } else throw refusal;
+        continue;
+      }
+      const problem = await answer.json().catch(() => ({}));
+      throw new Refusal(explain(problem, texts.refused(answer.status)), answer.status, problem.code ?? "", delay);
     }
-  }
-
-  /** Says that a read was given up, unless it is quiet, and returns the reason. */
-  giveUp(reason = new Refusal(texts.unanswered, 0, "unanswered"), isQuiet = false) {
-    reason.isGivenUp = true;
-    if (!isQuiet) this.gaveUp.emit(reason);
-    return reason;
   }
 
   /**
@@ -152,33 +125,23 @@ export class Service {
    */
   admit(recording) { return this.credentials.admit(recording, body => this.fetch("v1/tokens", { method: "POST", repeatable: true, body })); }
 
-  /**
-   * Resolves when the service is reachable; at once if it is.
-   * @returns {Promise<boolean>} whether it was unreachable
-   */
+  /** Resolves when the service is reachable; at once if it is. */
   untilBack() {
     this.#away ??= this.#watch().finally(() => { this.#away = null; });
     return this.#away;
   }
 
   async #watch() {
-    // A single request may fail by itself.
-    if (await isHealthy()) {
-      await pause(firstPause);
-      return false;
-    }
     this.reachable.emit(false);
-    let delay = 500;
-    do {
+    for (let delay = 500; ; delay = Math.min(5000, delay * 1.5)) {
       await pause(delay);
-      delay = Math.min(5000, delay * 1.5);
-    } while (!await isHealthy());
+      try {
+        if ((await fetch("healthz", { cache: "no-store" })).ok) break;
+      } catch { /* still away */ }
+    }
     this.reachable.emit(true);
-    return true;
   }
 }
-
-const isHealthy = () => fetch("healthz", { cache: "no-store" }).then(answer => answer.ok, () => false);
 
 /**
  * Returns the seconds of `Retry-After`, which is a number or a date (RFC 9110 §10.2.3); 0 if it is missing, at most an

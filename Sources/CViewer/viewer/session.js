@@ -1,7 +1,7 @@
 // @ts-check
 import { recall, remember } from "./memory.js";
 import { explain } from "./problems.js";
-import { growingPause, isAbort, mostSetbacks, pause, recordingPath, Refusal } from "./service.js";
+import { isAbort, pause, recordingPath, Refusal } from "./service.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
 import { Waveform } from "./tiles.js";
@@ -269,15 +269,14 @@ export class Session {
    */
   async #begin(path, settings) {
     const { signal } = this.#control, key = `${Date.now()}-${Math.random()}`;
-    for (let setbacks = 0; ;) {
+    for (;;) {
       try {
         return await this.service.json(path, { method: "POST", body: settings, key });
       } catch (error) {
-        if (!(error instanceof Refusal && error.code === "unreachable") || setbacks >= mostSetbacks) throw error;
+        if (!(error instanceof Refusal && error.code === "unreachable")) throw error;
       }
       this.postponed.emit();
-      if (await this.service.untilBack()) setbacks = 0;
-      else await pause(growingPause(setbacks++), signal);
+      await this.service.untilBack();
       signal.throwIfAborted();
     }
   }

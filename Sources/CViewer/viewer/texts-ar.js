@@ -245,7 +245,6 @@ export const texts = {
   leaveFull: "إنهاء ملء الشاشة",
 
   unreachable: "تعذّر الوصول إلى الخدمة. جارٍ إعادة المحاولة…",
-  unanswered: "لا تستطيع الخدمة الرد على هذا الآن.",
   reachable: "عادت الخدمة.",
   refused: status => `ردّت الخدمة بالحالة ${status}.`,
   problemBusy: "الخدمة مشغولة. حاول مرة أخرى بعد لحظات.",

@@ -238,7 +238,6 @@ export const texts = {
   leaveFull: "Vollbild beenden",
 
   unreachable: "Der Dienst ist nicht erreichbar. Neuer Versuch …",
-  unanswered: "Der Dienst kann das gerade nicht beantworten.",
   reachable: "Der Dienst ist wieder da.",
   refused: status => `Der Dienst hat mit Status ${status} geantwortet.`,
   problemBusy: "Der Dienst ist ausgelastet. Versuche es gleich noch einmal.",

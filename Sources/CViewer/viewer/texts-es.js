@@ -238,7 +238,6 @@ export const texts = {
   leaveFull: "Salir de la pantalla completa",
 
   unreachable: "No se puede acceder al servicio. Reintentando…",
-  unanswered: "El servicio no puede responder a esto ahora mismo.",
   reachable: "El servicio ha vuelto.",
   refused: status => `El servicio ha respondido con el estado ${status}.`,
   problemBusy: "El servicio está ocupado. Inténtalo de nuevo en un momento.",

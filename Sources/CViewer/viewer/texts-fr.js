@@ -238,7 +238,6 @@ export const texts = {
   leaveFull: "Quitter le plein écran",
 
   unreachable: "Le service est injoignable. Nouvel essai…",
-  unanswered: "Le service ne peut pas répondre à cela pour le moment.",
   reachable: "Le service est de retour.",
   refused: status => `Le service a répondu avec le code ${status}.`,
   problemBusy: "Le service est occupé. Réessayez dans un instant.",

@@ -237,7 +237,6 @@ export const texts = {
   leaveFull: "全画面を終了",
 
   unreachable: "サービスに接続できません。再試行しています…",
-  unanswered: "現在、サービスはこれに応答できません。",
   reachable: "サービスが復旧しました。",
   refused: status => `サービスがステータス${status}を返しました。`,
   problemBusy: "サービスが混み合っています。しばらくしてからもう一度お試しください。",

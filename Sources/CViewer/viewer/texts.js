@@ -243,7 +243,6 @@ export const texts = {
   leaveFull: "Leave full screen",
 
   unreachable: "The service can't be reached. Trying again…",
-  unanswered: "The service can't answer this right now.",
   reachable: "The service is back.",
   refused: (/** @type {number} */ status) => `The service responded with status ${status}.`,
   problemBusy: "The service is busy. Try again in a moment.",

@@ -1,5 +1,5 @@
 // @ts-check
-import { isAbort, recordingPath, Refusal } from "./service.js";
+import { isAbort, recordingPath } from "./service.js";
 import { Signal } from "./signal.js";
 
 // The waveform in tiles. A tile is 1024 points of one scale; scales are powers of two, 2^exponent frames a point, from
@@ -136,8 +136,6 @@ export class TileStore {
    * @type {Map<Tile, Waveform>}
    */
   #used = new Map();
-  /** Tiles whose loading was given up. */
-  #givenUp = new Set();
 
   /** @param {import("./service.js").Service} service */
   constructor(service) { this.service = service; }
@@ -150,14 +148,11 @@ export class TileStore {
    * @param {Wish[]} wishes
    */
   want(wishes) {
-    this.#wishes = wishes.filter(wish => wish.waveform.isStale(wish.exponent, wish.index) && !this.#givenUp.has(name(wish)));
+    this.#wishes = wishes.filter(wish => wish.waveform.isStale(wish.exponent, wish.index));
     const wanted = new Set(this.#wishes.map(name));
     for (const [name, errand] of this.#errands) if (!wanted.has(name)) errand.control.abort();
     this.#send();
   }
-
-  /** Lets tiles be loaded again whose loading was given up. */
-  retry() { this.#givenUp.clear(); }
 
   /**
    * Records that a tile was drawn, so that it is dropped last.
@@ -191,7 +186,6 @@ export class TileStore {
     } catch (error) {
       // If it is gone or refused, nothing is drawn; the list and the messages say why.
       if (!isAbort(error)) this.#wishes = this.#wishes.filter(other => name(other) !== own);
-      if (error instanceof Refusal && error.isGivenUp) this.#givenUp.add(own);
     }
     if (this.#errands.get(own) === errand) this.#errands.delete(own);
     this.#send();
