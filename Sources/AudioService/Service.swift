@@ -272,7 +272,10 @@ package final class Service: Sendable {
   /// need of a store, finish within the grace period.
   package func stop() async {
     let grace = context.configuration.gracePeriodSeconds
-    DispatchQueue.global().asyncAfter(deadline: .now() + grace) { [storage] in storage.media.endCalls() }
+    // On a queue of its own, because work that blocks may have all threads of shared ones.
+    DispatchQueue(label: "end of calls").asyncAfter(deadline: .now() + grace) { [storage] in
+      storage.media.endCalls()
+    }
     context.runner.live.endWaits()
     context.changes.endWaits()
     retention.stop()

@@ -142,7 +142,8 @@ struct AudioFiles: Sendable {
     var representation = Representation(
       body: .empty, contentType: contentType, etag: "\"a1-\(sha256)\"", cacheControl: context.immutable, fields: fields,
       acceptsRanges: true)
-    if let response = withoutContent(representation, bytes: recording.bytes, for: request) { return response }
+    let isLost = recording.warnings.contains { [MissingFiles.code, MissingFiles.damagedCode].contains($0.code) }
+    if !isLost, let response = withoutContent(representation, bytes: recording.bytes, for: request) { return response }
     if let response = try await redirect(representation, of: key, bytes: recording.bytes, for: request, caller) {
       return response
     }
@@ -156,7 +157,8 @@ struct AudioFiles: Sendable {
   }
 
   /// Returns the response to HEAD, or to a request whose conditions make the content unnecessary: the row knows all of
-  /// it, so the store isn't asked. Returns nil for other requests, and if a look at a folder shows more.
+  /// it, so the store isn't asked, and an object that is gone since is found by GET. Returns nil for other requests, and
+  /// if a look at a folder shows more.
   private func withoutContent(
     _ representation: Representation, bytes: Int64?, for request: HTTPRequest
   ) -> HTTPResponse? {
