@@ -10,14 +10,15 @@ import Testing
 
 /// Two processes work on the jobs of one catalog without the data folder's lock, with renewed leases.
 @Suite struct SharedCatalogTests {
-  /// Each attempt writes its own name into its files, so that they show whose they are.
+  /// Each attempt writes its own name into its files, so that they show whose they are. None ends before there is a file
+  /// `go`.
   private static let program = #"""
     #!/bin/sh
     read -r request
     member() { case $request in *"\"$1\":\""*) value=${request#*"\"$1\":\""}; value=${value%%\"*} ;; *) value= ;; esac; }
     member pyramid; pyramid=$value; name=${pyramid##*/}; name=${name%.pyramid}
     member output; output=$value
-    sleep 0.$(( $$ % 4 ))
+    until [ -e "${0%/*}/go" ]; do sleep 0.02; done
     echo "$name" > "$pyramid"
     case $request in
       *'"denoise":'*) echo "$name" > "$output"
@@ -84,6 +85,8 @@ import Testing
     kill(one.processIdentifier, SIGKILL)
     // The other one stops for longer than a lease, while a third takes its jobs. Then it goes on with what it believes.
     try await stop(two, "two", catalog)
+    // No job could end until now.
+    try Data().write(to: URL(fileURLWithPath: folder + "/go"))
     let third = try startNode("three")
     try await eventually { try running(on: "two", catalog).isEmpty }
     kill(two.processIdentifier, SIGCONT)
