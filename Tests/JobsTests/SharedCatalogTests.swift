@@ -10,8 +10,8 @@ import Testing
 
 /// Two processes work on the jobs of one catalog without the data folder's lock, with renewed leases.
 @Suite struct SharedCatalogTests {
-  /// Each attempt writes its own name into its files, so that they show whose they are. None ends before there is a file
-  /// `go`.
+  /// Each attempt writes its own name into its files, so that they show whose they are. None ends before there is a
+  /// file `go`.
   private static let program = #"""
     #!/bin/sh
     read -r request

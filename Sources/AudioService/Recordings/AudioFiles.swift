@@ -157,8 +157,8 @@ struct AudioFiles: Sendable {
   }
 
   /// Returns the response to HEAD, or to a request whose conditions make the content unnecessary: the row knows all of
-  /// it, so the store isn't asked, and an object that is gone since is found by GET. Returns nil for other requests, and
-  /// if a look at a folder shows more.
+  /// it, so the store isn't asked, and an object that is gone since is found by GET. Returns nil for other requests,
+  /// and if a look at a folder shows more.
   private func withoutContent(
     _ representation: Representation, bytes: Int64?, for request: HTTPRequest
   ) -> HTTPResponse? {
