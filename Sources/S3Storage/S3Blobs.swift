@@ -164,10 +164,15 @@ package final class S3Blobs: Blobs {
   }
 
   /// Returns bytes of an object; fetches the blocks that they are in, as far as the cache lacks them.
-  package func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? {
-    if let bytes = try cache.read(key, range) { return bytes }
+  package func read(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) -> [[UInt8]]? {
+    if let bytes = try cache.read(key, ranges) { return bytes }
     try checkIdentity()
     return nil
+  }
+
+  /// Fetches the blocks that ranges of an object are in, as far as the cache lacks them.
+  package func fetch(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) {
+    try cache.fetch(key, ranges)
   }
 
   /// Throws if this is another bucket than the catalog describes, so that nothing is given up as missing.

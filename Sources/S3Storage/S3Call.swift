@@ -265,6 +265,9 @@ enum S3Outcome {
       failure = .malformedAnswer(what: "length")
       return 0
     }
+    if body.isEmpty, let length = fields["content-length"].flatMap(Int.init) {
+      body.reserveCapacity(max(0, min(length, answerLimit)))
+    }
     unsafe body.append(contentsOf: bytes.prefix(max(answerLimit, 64 << 10) - body.count))
     return bytes.count
   }

@@ -49,6 +49,8 @@ package enum WaveformError: Error, Equatable, Sendable {
   case tooManyFrames(limit: Int64)
   /// A picture couldn't be compressed because memory ran out.
   case pictureNotEncoded
+  /// A pyramid on another machine can't be read now, although it may be intact.
+  case unavailable(PagesUnavailable)
   /// A file couldn't be opened, read, or written.
   case io(operation: String, path: String, errno: Int32)
 }

@@ -52,7 +52,11 @@ private final class FailingBlobs: Blobs {
   }
   func fileAtHand(_ key: ObjectKey) -> LocalFile? { nil }
   func discardCopy(of key: ObjectKey) -> Bool { false }
-  func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? { try store.read(key, range) }
+  func read(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) -> [[UInt8]]? {
+    if let fault = fetching.withLock({ $0 }), fault.recording ?? key.recording == key.recording { throw fault.error }
+    return try store.read(key, ranges)
+  }
+  func fetch(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) { _ = try read(key, ranges) }
   func look(at key: ObjectKey) -> FileLook { fetching.withLock { $0 } == nil ? store.look(at: key) : .unknown }
   func delete(_ key: ObjectKey) { store.delete(key) }
   func removeResults(of token: AttemptToken, in id: RecordingID) { store.removeResults(of: token, in: id) }

@@ -94,6 +94,14 @@ struct BucketCluster {
   /// Puts an object as another program would.
   func put(_ bytes: [UInt8], as key: String) throws { try client.put(bytes, as: key) }
 
+  /// The bytes of an object.
+  func get(_ key: String) throws -> [UInt8] {
+    let path = folder.file("got")
+    _ = try client.get(key, into: path)
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    return [UInt8](try Data(contentsOf: URL(filePath: path)))
+  }
+
   /// Removes an object as another program would.
   func remove(_ key: String) throws { try client.delete(key) }
 

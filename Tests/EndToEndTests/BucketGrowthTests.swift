@@ -32,14 +32,8 @@ struct BucketGrowthTests {
     )
   }
 
-  /// A figure of a node's metrics; nil if it has none of that name.
-  private func figure(_ name: String, of node: TestServer) throws -> Int? {
-    let line = try node.client.get("/metrics").text.split(separator: "\n").first { $0.hasPrefix(name + " ") }
-    return line.flatMap { Int($0.dropFirst(name.count + 1)) }
-  }
-
   private func fetches(_ outcome: String, of node: TestServer) throws -> Int? {
-    try figure("stillwave_waveform_mirror_fetches_total{outcome=\"\(outcome)\"}", of: node)
+    try node.client.metric("stillwave_waveform_mirror_fetches_total{outcome=\"\(outcome)\"}")
   }
 
   /// How many waveforms a test has built to see one of them grow: on a busy machine, it may be woken too late.
@@ -123,12 +117,12 @@ struct BucketGrowthTests {
       #expect(whole.isWhole && whole.frames == total)
       expect(look, isTheBeginningOf: whole)
     }
-    let isForgotten = try eventually { try figure("stillwave_waveform_mirrors", of: api) == 0 }
+    let isForgotten = try eventually { try api.client.metric("stillwave_waveform_mirrors") == 0 }
     #expect(isForgotten)
     // A header, and two channels and their mix for each block, the upper ones of which cover 256 others.
     let blocks = (total + 65_535) / 65_536
     let size = 4096 * (1 + 3 * (blocks + (blocks + 255) / 256))
-    let fetched = try #require(try figure("stillwave_waveform_mirror_bytes_total", of: api))
+    let fetched = try #require(try api.client.metric("stillwave_waveform_mirror_bytes_total"))
     #expect(fetched > 0 && fetched <= count * size, "\(fetched) bytes of \(count) files of \(size) bytes")
     #expect(try fetches("failed", of: api) == 0)
     try api.stop()
@@ -164,7 +158,7 @@ struct BucketGrowthTests {
     try api.client.succeed(job) { progress = max(progress, $0["progress"].double ?? 0) }
     #expect(progress > 0)
     #expect(try fetches("succeeded", of: api) == 0 && fetches("failed", of: api) == 0)
-    #expect(try figure("stillwave_waveform_mirror_bytes_total", of: api) == 0)
+    #expect(try api.client.metric("stillwave_waveform_mirror_bytes_total") == 0)
     builder.client.followsContract = false
     #expect(try builder.client.get("/internal/jobs/\(job)/1-0123456789abcdef/pyramid").status == 404)
   }
@@ -209,7 +203,7 @@ struct BucketGrowthTests {
     #expect(hasTried)
     try api.client.succeed(job)
     #expect(try fetches("failed", of: api) ?? 0 > 0, "it was whole before it could be looked at")
-    #expect(try figure("stillwave_waveform_mirror_bytes_total", of: api) == 0)
+    #expect(try api.client.metric("stillwave_waveform_mirror_bytes_total") == 0)
     #expect(try look(id, at: api).frames == total)
     let log = try String(contentsOfFile: api.command.folder.file("errors"), encoding: .utf8)
     let lines = log.split(separator: "\n").filter { $0.contains("can't be fetched") }

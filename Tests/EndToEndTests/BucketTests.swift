@@ -77,6 +77,41 @@ struct BucketTests {
     try two.stop()
   }
 
+  @Test("of a long waveform, a node that has nothing of it fetches what a window shows")
+  func partsOfAWaveform() throws {
+    // 15 MB of waveform.
+    let recording = try one.client.upload(try LongClip.flac(cluster.folder, seconds: 1800), name: "long.flac")
+    let path = "/v1/recordings/\(try #require(recording["id"].string))"
+    try one.client.succeed(try #require(recording["waveform"]["job"].string))
+    let late = try cluster.node("three")
+    func received() throws -> Int { try #require(try late.client.metric("stillwave_store_received_bytes_total")) }
+    let before = try received()
+    for query in ["start=600&end=660&width=1000", "start=1700&end=1790&width=300&channels=split&measures=peak,rms"] {
+      let slices = try [one, late].map { try $0.client.get("\(path)/waveform?\(query)") }
+      #expect(slices[1].status == 200 && slices[0].body == slices[1].body)
+    }
+    #expect(try received() - before < 3_000_000)
+    let slices = try [one, late].map { try $0.client.get("\(path)/waveform?width=1000").body }
+    #expect(slices[0] == slices[1])
+    let pictures = try [one, late].map { try $0.client.get("\(path)/waveform.png?width=300&start=3&end=1000").body }
+    #expect(pictures[0] == pictures[1])
+    try late.stop()
+    try expectNothingShown(ofDamaged: path, slices[0])
+  }
+
+  /// A node that finds a waveform damaged in the bucket shows nothing of that, and has it built again.
+  private func expectNothingShown(ofDamaged path: String, _ whole: [UInt8]) throws {
+    let key = try #require(try cluster.rows("SELECT waveform_key FROM recordings").first)
+    var bytes = try cluster.get(key)
+    for place in stride(from: 5000, to: bytes.count, by: 4096) { bytes[place] ^= 1 }
+    try cluster.put(bytes, as: key)
+    let node = try cluster.node("four")
+    let first = try node.client.get("\(path)/waveform?width=1000")
+    #expect(first.status == 200 && first.body != whole && first.json["complete"] == .bool(false))
+    #expect(try eventually(withinSeconds: 60) { try node.client.get("\(path)/waveform?width=1000").body == whole })
+    try node.stop()
+  }
+
   @Test func anUploadGoesOnAtAnyNodeEvenIfADiskIsLost() throws {
     let bytes = LongClip.wave(seconds: 60)
     let long = 5 << 20 + 99

@@ -3,6 +3,12 @@ import Testing
 
 /// API calls used by the tests.
 extension HTTPClient {
+  /// A figure of the metrics that is a whole number; nil if there is none of that name.
+  func metric(_ name: String) throws -> Int? {
+    let line = try get("/metrics").text.split(separator: "\n").first { $0.hasPrefix(name + " ") }
+    return line.flatMap { Int($0.dropFirst(name.count + 1)) }
+  }
+
   /// Uploads a file as the raw body; expects 201.
   func upload(_ bytes: [UInt8], name: String) throws -> JSON {
     let answer = try send(

@@ -26,6 +26,41 @@ import Testing
     #expect(test.requests() == ["HEAD", "0-65535", "65536-131071", "262144-299999"])
   }
 
+  @Test("parts that are far apart are fetched by a request each, and near ones by one")
+  func parts() async throws {
+    let test = try CacheTest()
+    let block = Int64(CacheTest.block)
+    let content = TestStore.bytes(200 * CacheTest.block)
+    let (key, cache) = (try await test.put(content), try test.cache())
+    _ = try await test.blocking { try cache.read(key, 0..<1) }
+    let parts = [0, 3, 20, 26, 31, 60, 199].map { $0 * block..<$0 * block + 5 }
+    let got = try await test.blocking {
+      try cache.fetch(key, parts.reversed())
+      return try cache.read(key, parts)
+    }
+    #expect(got == parts.map { Array(content[Int($0.lowerBound)..<Int($0.upperBound)]) })
+    let expected = [3...3, 20...20, 26...31, 60...60, 199...199].map {
+      "\($0.lowerBound * Int(block))-\(($0.upperBound + 1) * Int(block) - 1)"
+    }
+    #expect(Set(test.requests().dropFirst(2)) == Set(expected) && test.requests().count == 7)
+  }
+
+  @Test("a store that fails while parts are fetched ends that with its error, and the next call begins again")
+  func failingParts() async throws {
+    let test = try CacheTest { ($0.attempts, $0.breakSeconds) = (1, 0) }
+    let content = TestStore.bytes(100 * CacheTest.block)
+    let (key, cache) = (try await test.put(content), try test.cache())
+    let parts = stride(from: Int64(0), to: 100, by: 10).map {
+      $0 * Int64(CacheTest.block)..<$0 * Int64(CacheTest.block) + 9
+    }
+    _ = try await test.blocking { try cache.read(key, 0..<1) }
+    test.store.fail(.refuses(503, code: "SlowDown"), .refuses(503, code: "SlowDown"))
+    await #expect(throws: StorageError.self) { try await test.blocking { try cache.fetch(key, parts) } }
+    test.store.heal()
+    let got = try await test.blocking { try cache.read(key, parts) }
+    #expect(got == parts.map { Array(content[Int($0.lowerBound)..<Int($0.upperBound)]) })
+  }
+
   @Test("a file with the whole object is made of what is missing, and is at hand afterward")
   func wholeFile() async throws {
     let test = try CacheTest()

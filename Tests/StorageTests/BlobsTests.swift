@@ -71,6 +71,9 @@ import Testing
     for (range, expected) in [(2..<5 as Range<Int64>, "234"), (0..<10, "0123456789"), (8..<99, "89"), (10..<99, "")] {
       #expect(try blobs.read(key, range) == Array(expected.utf8), "\(range)")
     }
+    let ranges: [Range<Int64>] = [7..<9, 0..<1, 9..<20, 0..<1]
+    try blobs.fetch(key, ranges)
+    #expect(try blobs.read(key, ranges) == ["78", "0", "9", "0"].map { Array($0.utf8) })
   }
 
   @Test("without an object, its file doesn't exist")
@@ -78,7 +81,8 @@ import Testing
     let key = ObjectKey(RecordingID(), "audio.wav")
     #expect(blobs.look(at: key) == .absent)
     #expect(try !FileManager.default.fileExists(atPath: blobs.localFile(key).path))
-    #expect(try blobs.read(key, 0..<1) == nil)
+    #expect(try blobs.read(key, 0..<1) == nil && blobs.read(key, [0..<1, 4..<9]) == nil)
+    try blobs.fetch(key, [0..<1])
     blobs.delete(key)
     blobs.offer(folder("nothing"), as: key)
     #expect(blobs.look(at: key) == .absent)

@@ -35,6 +35,20 @@ struct OpenWaveform: Sendable {
     return sound.isInMemory(window.frameRange, of: extent.availableFrames) ?? (count <= RecordedSound.samplesReadUnseen)
   }
 
+  /// Whether what a window shows may have to be fetched from another machine.
+  func isApart(_ window: WaveformWindow) -> Bool {
+    guard window.pixelCount > 0 else { return false }
+    if window.needsSamples, let sound { return sound.isApart }
+    return pyramid?.isApart ?? false
+  }
+
+  /// Fetches what a window shows; returns the file with the samples if it needs them. Blocks. Throws like `slice`.
+  func fetch(_ window: WaveformWindow) throws -> LocalFile? {
+    if window.needsSamples, let sound { return try sound.fetch() }
+    try read { (pyramid) throws(WaveformError) in try pyramid.fetch(window) }
+    return nil
+  }
+
   /// Returns a window's pixels, from the pyramid or from the samples. Blocks. Throws `SpoiledWaveform` if the file
   /// they're made from is damaged on disk, `.audioMissing` or `.audioDamaged` if that is the recording's own file.
   func slice(_ window: WaveformWindow) throws -> WaveformSlice {
@@ -65,6 +79,7 @@ struct OpenWaveform: Sendable {
     do throws(WaveformError) {
       return try body(pyramid)
     } catch {
+      if case .unavailable(let failure) = error { throw failure.reason }
       guard error.isDamage else { throw error }
       throw SpoiledWaveform(waveform: self, loss: key.map { .waveform($0, error) })
     }
@@ -99,6 +114,11 @@ struct RecordedSound: Sendable {
       }
     bytes = isWorkingCopy ? recording.workingBytes : recording.bytes
   }
+
+  /// Whether the file may have to be fetched from another machine.
+  fileprivate var isApart: Bool { blobs.fileAtHand(key) == nil }
+
+  fileprivate func fetch() throws -> LocalFile { try blobs.localFile(key) }
 
   /// Whether the system has a range of frames in memory; nil if the file system doesn't say (tmpfs). Looks at a byte of
   /// every 128 KB, where the frames would be if the file had nothing but samples; a header is short.

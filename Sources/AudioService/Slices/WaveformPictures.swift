@@ -62,6 +62,12 @@ struct WaveformPictures: Sendable {
         "Stillwave-Complete": recording.extent.isComplete ? "true" : "false",
       ])
     if let spared = HTTPResponse(sparing: answer, for: request) { return spared }
+    var fetched: [LocalFile?] = []
+    defer { withExtendedLifetime(fetched) {} }
+    for (waveform, window) in [(recording, picture.window), (overlay, picture.overlayWindow)] {
+      guard let waveform, let window else { continue }
+      fetched.append(try await context.waveforms.fetch(window, of: waveform, for: caller.client))
+    }
     answer.body = .bytes(
       try await context.drawings.run(for: caller.client) {
         try Self.draw(picture, recording, overlay, form)

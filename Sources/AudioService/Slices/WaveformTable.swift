@@ -57,6 +57,20 @@ final class WaveformTable: Sendable {
     return try await work.run { [self] in try load(id, of: tenant) }
   }
 
+  /// Brings what a window shows onto this machine, in the client's turn, so that making a response needn't wait for
+  /// another one. Keep the result until then. Costs nothing if the store is a folder.
+  func fetch(
+    _ window: WaveformWindow, of waveform: OpenWaveform, for client: Client
+  ) async throws -> LocalFile? {
+    guard waveform.isApart(window) else { return nil }
+    let load: StoreQueue.Load = window.frameRange.count > Self.framesFetchedFirst ? .transfer(client) : .brief
+    return try await work.run(as: load) { try waveform.fetch(window) }
+  }
+
+  /// Windows of at most so many frames go first, if others wait for the store: 6 minutes, of which the waveform has
+  /// some 3 MB.
+  private static let framesFetchedFirst = 1 << 24
+
   /// Makes a response from a tenant's waveforms, which `answer` opens with the function passed to it. If one turns out
   /// to be damaged on disk, it's discarded and rebuilt by a job, and the response is made again with an empty waveform:
   /// damaged data is never served.
@@ -142,15 +156,16 @@ final class WaveformTable: Sendable {
 
   private func finishedPyramid(_ key: ObjectKey) throws -> PyramidFile {
     func opened() throws -> PyramidFile {
-      let file: LocalFile
-      do { file = try blobs.localFile(key) } catch .damagedObject {
-        throw WaveformError.malformedPyramid(field: "SHA-256")
-      }
-      let pyramid = try open(file)
+      // One that this machine has all of is read without a cache between.
+      let pyramid =
+        try blobs.fileAtHand(key).map { (file) throws(WaveformError) in try open(file) }
+        ?? PyramidFile(BlobPages(key: key, blobs: blobs))
       guard pyramid.totalFrames != nil else { throw WaveformError.malformedPyramid(field: "total frames") }
       return pyramid
     }
-    do { return try opened() } catch let error as WaveformError where error.isDamage {
+    do { return try opened() } catch WaveformError.unavailable(let failure) {
+      throw failure.reason
+    } catch let error as WaveformError where error.isDamage {
       // Perhaps only this machine's copy is damaged.
       guard blobs.discardCopy(of: key) else { throw error }
       return try opened()

@@ -133,6 +133,8 @@ struct Waveforms: Sendable {
     }
     let drawings = context.drawings
     let client = client()
+    let fetched = try await context.waveforms.fetch(window, of: waveform, for: client)
+    defer { withExtendedLifetime(fetched) {} }
     guard window.numberCount > Self.numbersWrittenAtOnce else {
       return .bytes(try await drawings.run(for: client) { document.bytes(of: try waveform.slice(window)) })
     }

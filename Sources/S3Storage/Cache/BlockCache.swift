@@ -49,6 +49,7 @@ package final class BlockCache: Sendable {
   private let lock: BlockFile
   private let table = Mutex(Table())
   private let evictions = DispatchQueue(label: "cache evictions")
+  private let fetchers = Helpers(label: "cache fetches", most: 24, mostOfCaller: 3)
   private let now: @Sendable () -> Timestamp
   private let expecting: @Sendable (ObjectKey) throws(StorageError) -> StoredFile?
 
@@ -105,17 +106,34 @@ package final class BlockCache: Sendable {
   /// Whether the cache has a part of an object.
   func has(_ key: ObjectKey) -> Bool { table.withLock { $0.entries[key] != nil || $0.busy[key] != nil } }
 
-  /// Returns bytes of an object, fewer if it ends before; nil if there is none. Fetches only the blocks that they are
-  /// in, as far as the cache lacks them.
-  package func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? {
-    try current(key) { (object) throws(StorageError) -> [UInt8] in
-      let range = range.clamped(to: 0..<object.version.bytes)
-      guard !range.isEmpty else { return [] }
-      defer { account(for: object) }
-      let fetched = try object.fill(object.version.blocks(of: range), from: client)
-      client.figures.addRead(hit: max(0, Int64(range.count) - fetched), miss: fetched)
-      return try object.read(range)
+  /// Returns the bytes of an object in each range, fewer if it ends before; nil if there is none. Fetches only the
+  /// blocks that they are in, as far as the cache lacks them.
+  package func read(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) -> [[UInt8]]? {
+    try current(key) { (object) throws(StorageError) -> [[UInt8]] in
+      let ranges = ranges.map { $0.clamped(to: 0..<object.version.bytes) }
+      let fetched = try fill(object, ranges)
+      client.figures.addRead(hit: max(0, ranges.reduce(0) { $0 + Int64($1.count) } - fetched), miss: fetched)
+      return try object.read(ranges)
     }
+  }
+
+  /// Returns bytes of an object, fewer if it ends before; nil if there is none.
+  func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? { try read(key, [range])?[0] }
+
+  /// Fetches the blocks that ranges of an object are in, as far as the cache lacks them. Does nothing if there is none.
+  package func fetch(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) {
+    _ = try current(key) { (object) throws(StorageError) in
+      let fetched = try fill(object, ranges.map { $0.clamped(to: 0..<object.version.bytes) })
+      client.figures.addRead(hit: 0, miss: fetched)
+    }
+  }
+
+  /// Gets the blocks of ranges that are missing. Returns how many bytes were fetched.
+  private func fill(_ object: CachedObject, _ ranges: [Range<Int64>]) throws(StorageError) -> Int64 {
+    let runs = object.missingRuns(of: ranges)
+    guard !runs.isEmpty else { return 0 }
+    defer { account(for: object) }
+    return try fetchers.sum(runs) { [client] (run) throws(StorageError) in try object.fill(run, from: client) }
   }
 
   /// Calls `body` with an object, which is held meanwhile; returns nil if there is none. If the store has another
@@ -138,11 +156,10 @@ package final class BlockCache: Sendable {
   /// what the cache lacks, and compares the whole with its SHA-256. Throws `.damagedObject` if that is another one.
   package func file(_ key: ObjectKey) throws(StorageError) -> LocalFile? {
     try current(key) { (object) throws(StorageError) -> LocalFile in
-      defer { account(for: object) }
       if !object.isWhole { try makeRoom(for: object.missingBytes) }
       // Twice, because the damage may have been on this machine's disk.
       for _ in 0..<2 {
-        let fetched = try object.fill(0..<object.version.blockCount, from: client)
+        let fetched = try fill(object, [0..<object.version.bytes])
         client.figures.addRead(hit: max(0, object.version.bytes - fetched), miss: fetched)
         if try object.check() { return LocalFile(path: object.path, holding: held(object)) }
       }

@@ -57,7 +57,7 @@ extension CachedVersion {
   /// Returns the digests of the blocks in `bytes`, which begin with a block, as in the table.
   static func digests(of bytes: [UInt8]) -> [UInt8] {
     stride(from: 0, to: bytes.count, by: blockBytes).flatMap { start in
-      SHA256.digest(of: Array(bytes[start..<min(start + blockBytes, bytes.count)]))
+      SHA256.digest(of: bytes.span.extracting(start..<min(start + blockBytes, bytes.count)))
     }
   }
 }

@@ -28,8 +28,11 @@ final class CachedObject: Sendable {
     var check: Errand?
   }
 
-  /// Maximum number of blocks in one request: 8 MiB, so that the request itself takes little of the time.
-  private static let runLimit = 128
+  /// Maximum number of blocks in one request: 4 MiB, so that the request itself takes little of the time.
+  private static let runLimit = 64
+  /// Blocks that nobody wants are fetched, too, if at most this many are between two that are: another request would
+  /// take longer.
+  private static let gapLimit = 4
 
   let key: ObjectKey
   let version: CachedVersion
@@ -106,11 +109,30 @@ final class CachedObject: Sendable {
   }
 
   /// Returns bytes that `fill` has made sure of. Throws `.changedMeanwhile` if the object was replaced or removed.
-  func read(_ range: Range<Int64>) throws(StorageError) -> [UInt8] {
-    let bytes = try openFile(O_RDONLY).read(range.count, at: range.lowerBound)
-    // Something else than this program has changed the file.
-    guard bytes.count == range.count else { throw .io(operation: "pread", path: path, errno: EIO) }
-    return bytes
+  func read(_ ranges: [Range<Int64>]) throws(StorageError) -> [[UInt8]] {
+    let file = try openFile(O_RDONLY)
+    return try ranges.map { (range) throws(StorageError) in
+      let bytes = try file.read(range.count, at: range.lowerBound)
+      // Something else than this program has changed the file.
+      guard bytes.count == range.count else { throw .io(operation: "pread", path: path, errno: EIO) }
+      return bytes
+    }
+  }
+
+  /// Returns the blocks that ranges are in, as far as they aren't present, in runs of a request each.
+  func missingRuns(of ranges: [Range<Int64>]) -> [Range<Int>] {
+    let wanted = ranges.filter { !$0.isEmpty }.map { version.blocks(of: $0) }.sorted { $0.lowerBound < $1.lowerBound }
+    return blocks.withLock { blocks in
+      var runs: [Range<Int>] = []
+      for block in wanted.joined() where blocks.states[block] != .present {
+        if let last = runs.last, block < last.lowerBound + Self.runLimit, block <= last.upperBound + Self.gapLimit {
+          runs[runs.count - 1] = last.lowerBound..<max(last.upperBound, block + 1)
+        } else {
+          runs.append(block..<block + 1)
+        }
+      }
+      return runs
+    }
   }
 
   /// Gets the blocks among `wanted` that are missing, and returns how many bytes it has fetched. Blocks that other

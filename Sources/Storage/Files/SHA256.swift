@@ -19,10 +19,15 @@ import CCrypto
 
   /// Returns the digest of a whole text, as 32 bytes. For 43 bytes, libcrypto takes a third of the time that it needs
   /// piece by piece (117 instead of 366 ns).
-  package static func digest(of bytes: [UInt8]) -> [UInt8] {
+  package static func digest(of bytes: [UInt8]) -> [UInt8] { digest(of: bytes.span) }
+
+  /// Returns the digest of a whole text.
+  package static func digest(of bytes: Span<UInt8>) -> [UInt8] {
     var digest = [UInt8](repeating: 0, count: 32)
-    let done = unsafe digest.withUnsafeMutableBufferPointer {
-      unsafe EVP_Digest(bytes, bytes.count, $0.baseAddress, nil, implementation, nil)
+    let done = unsafe digest.withUnsafeMutableBufferPointer { digest in
+      unsafe bytes.withUnsafeBufferPointer {
+        unsafe EVP_Digest($0.baseAddress, $0.count, digest.baseAddress, nil, implementation, nil)
+      }
     }
     precondition(done == 1, "libcrypto has no SHA-256 or no memory")
     return digest

@@ -53,11 +53,17 @@ package protocol Blobs: Sendable {
   /// another one. Returns false if local files are the objects themselves.
   func discardCopy(of key: ObjectKey) -> Bool
 
-  /// Returns bytes of an object, fewer if it ends before; nil if there is no object. `range` isn't empty. For a small
-  /// part of a long object, because the bytes of a bucket's are compared with their SHA-256 only once all are here.
+  /// Returns the bytes of an object in each range, fewer if it ends before; nil if there is no object. No range is
+  /// empty. For small parts of a long object, because the bytes of a bucket's are compared with their SHA-256 only once
+  /// all are here.
   ///
   /// S3: fetches the blocks of 64 KiB that the cache lacks.
-  func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]?
+  func read(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) -> [[UInt8]]?
+
+  /// Gets ranges of an object ready to be read; no error if there is no object. Does nothing in a folder.
+  ///
+  /// S3: fetches the blocks that the cache lacks, with several requests at a time.
+  func fetch(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError)
 
   /// Looks for an object. Costs one system call in a folder. S3: a HEAD, unless the cache has the object.
   func look(at key: ObjectKey) -> FileLook
@@ -112,5 +118,10 @@ extension Blobs {
     _ file: consuming IncomingFile, as id: RecordingID, name: String
   ) throws(StorageError) -> StoredFile {
     try adopt(file, as: id, name: name, with: [])
+  }
+
+  /// Returns bytes of an object in a range, fewer if it ends before; nil if there is no object.
+  package func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? {
+    try read(key, [range])?[0]
   }
 }

@@ -14,21 +14,30 @@ extension MediaStore: Blobs, Scratch, UploadSpool, GrowingWaveforms {
   package func discardCopy(of key: ObjectKey) -> Bool { false }
 
   /// Returns bytes of an object's file; nil if there is none.
-  package func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? {
+  package func read(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) -> [[UInt8]]? {
     do {
       let file = try FileDescriptor(path: path(of: key), flags: O_RDONLY)
-      try file.seek(to: range.lowerBound)
-      var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: min(range.count, 256 * 1024)))
-      while bytes.count < range.count {
-        let count = try file.read(into: &buffer)
-        guard count > 0 else { break }
-        bytes += buffer.prefix(min(count, range.count - bytes.count))
-      }
-      return bytes
+      var found: [[UInt8]] = []
+      for range in ranges { found.append(try Self.read(range, of: file)) }
+      return found
     } catch .io(_, _, ENOENT) {
       return nil
     }
   }
+
+  private static func read(_ range: Range<Int64>, of file: borrowing FileDescriptor) throws(StorageError) -> [UInt8] {
+    try file.seek(to: range.lowerBound)
+    var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: min(range.count, 256 * 1024)))
+    while bytes.count < range.count {
+      let count = try file.read(into: &buffer)
+      guard count > 0 else { break }
+      bytes += buffer.prefix(min(count, range.count - bytes.count))
+    }
+    return bytes
+  }
+
+  /// Does nothing: the object is here.
+  package func fetch(_ key: ObjectKey, _ ranges: [Range<Int64>]) {}
 
   /// Returns the file that an attempt writes its waveform to, whether or not it exists. Costs the making of a string.
   package func growingWaveform(of token: AttemptToken) -> LocalFile? {

@@ -7,7 +7,7 @@ import Synchronization
 /// The file isn't mapped: if it is truncated by something else, touching a mapped page past its end kills the process
 /// (SIGBUS). Here, a short read is just an error.
 @safe
-final class PageFile: Sendable {
+final class PageFile: PyramidSource {
   private let descriptor: Int32
   private let path: String
 
@@ -22,8 +22,12 @@ final class PageFile: Sendable {
 
   deinit { FileClosing.close(descriptor) }
 
-  /// Returns the current size in bytes.
-  func size() throws(WaveformError) -> Int64 { Int64(try status().st_size) }
+  var isApart: Bool { false }
+
+  func check(pages count: Int64) throws(WaveformError) {
+    let (size, needed) = (Int64(try status().st_size), count * PyramidLayout.pageBytes)
+    guard size >= needed else { throw .truncatedPyramid(size: size, needed: needed) }
+  }
 
   private func status() throws(WaveformError) -> stat {
     var status = stat()
@@ -31,8 +35,14 @@ final class PageFile: Sendable {
     return status
   }
 
-  /// Reads consecutive pages. Throws `.truncatedPyramid` if the file is too short. Blocks; without `waiting`, throws
-  /// `.io` instead if the system would have to read from the disk.
+  /// Does nothing: the pages are on this machine.
+  func fetch(_ runs: [Range<Int64>]) {}
+
+  func read(_ runs: [Range<Int64>], waiting: Bool) throws(WaveformError) -> [[UInt64]] {
+    try runs.map { (run) throws(WaveformError) in try read(run, waiting: waiting) }
+  }
+
+  /// Returns the words of consecutive pages.
   func read(_ pages: Range<Int64>, waiting: Bool = true) throws(WaveformError) -> [UInt64] {
     var words = [UInt64](repeating: 0, count: pages.count * PyramidLayout.pageWords)
     let start = pages.lowerBound * PyramidLayout.pageBytes

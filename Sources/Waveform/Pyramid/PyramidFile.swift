@@ -7,14 +7,20 @@ import Synchronization
 /// within the process's limit. A slice of cached pages needs no system call. A slice of 2,000 pixels at the finest
 /// level needs 8 pages of 4 KB per lane.
 package final class PyramidFile: Sendable {
+  /// The length of a page in bytes.
+  package static let pageBytes = PyramidLayout.pageBytes
+
   private let layout: PyramidLayout
-  private let file: PageFile
+  private let source: any PyramidSource
   private let cache: PageCache
   private let table = PageTable()
   private let finishedFrames: Mutex<Int64?>
 
+  /// Fetching begins whenever this many pages are wanted, of each of which a store may have to send 64 KB.
+  private static let pagesFetchedAtOnce = 4096
+
   /// Maximum number of pages per read.
-  private static let longestRun: Int64 = 64
+  private static let longestRun = 64
 
   /// Opens a finished or growing pyramid.
   ///
@@ -30,24 +36,24 @@ package final class PyramidFile: Sendable {
     try self.init(try PageFile(path: path), cache: cache)
   }
 
-  /// Reads a file that is open already.
-  convenience init(_ file: PageFile, cache: PageCache = .shared) throws(WaveformError) {
-    let header = try file.read(0..<1)
+  /// Reads a pyramid from `source`. Throws `.unavailable` and, except for `.io`, the errors of `init(path:)`.
+  package convenience init(_ source: any PyramidSource) throws(WaveformError) { try self.init(source, cache: .shared) }
+
+  convenience init(_ source: any PyramidSource, cache: PageCache) throws(WaveformError) {
+    let header = try source.header()
     let layout = try PyramidLayout(header: header.span)
     let frames = PyramidLayout.totalFrames(header: header.span)
-    if let frames { try Self.check(file, layout, frames: frames) }
-    self.init(file, layout, frames, cache)
+    if let frames { try source.check(pages: layout.pages(frames: frames)) }
+    self.init(source, layout, frames, cache)
   }
 
-  private init(_ file: PageFile, _ layout: PyramidLayout, _ frames: Int64?, _ cache: PageCache) {
-    (self.file, self.layout, self.cache) = (file, layout, cache)
+  private init(_ source: any PyramidSource, _ layout: PyramidLayout, _ frames: Int64?, _ cache: PageCache) {
+    (self.source, self.layout, self.cache) = (source, layout, cache)
     finishedFrames = Mutex(frames)
   }
 
-  private static func check(_ file: PageFile, _ layout: PyramidLayout, frames: Int64) throws(WaveformError) {
-    let (size, needed) = (try file.size(), layout.pages(frames: frames) * PyramidLayout.pageBytes)
-    guard size >= needed else { throw .truncatedPyramid(size: size, needed: needed) }
-  }
+  /// Whether pages may have to be fetched before they can be read as fast as from a file.
+  package var isApart: Bool { source.isApart }
 
   /// The recording's sample rate in hertz.
   package var sampleRate: Int { layout.sampleRate }
@@ -69,7 +75,7 @@ package final class PyramidFile: Sendable {
 
   /// Reads the frame count from the header.
   private func countedFrames() throws(WaveformError) -> Int64? {
-    let header = try file.read(0..<1)
+    let header = try source.header()
     return PyramidLayout.totalFrames(header: header.span)
   }
 
@@ -113,13 +119,45 @@ package final class PyramidFile: Sendable {
   /// Reads and verifies the pages of a window without computing anything. Throws the same errors as `slice`.
   package func verify(_ window: WaveformWindow) throws(WaveformError) {
     try check(window)
+    try forEachBatch(of: window) { (numbers) throws(WaveformError) in
+      var set = table.pages(numbers)
+      if set.missingCount > 0 { try fill(&set, numbers, of: window, waiting: true) }
+    }
+  }
+
+  /// Brings the pages of a window, as far as they aren't in memory, to where reading them takes no longer than from a
+  /// file. Many are fetched at once: the pixels of a long window are spread over the whole pyramid. Blocks. Throws the
+  /// same errors as `slice`.
+  package func fetch(_ window: WaveformWindow) throws(WaveformError) {
+    try check(window)
+    var wanted: [Int64] = []
+    try forEachBatch(of: window) { (numbers) throws(WaveformError) in
+      let set = table.pages(numbers)
+      if set.missingCount > 0 {
+        for (index, number) in numbers.enumerated() where set.isMissing(index) { wanted.append(number) }
+      }
+      if wanted.count >= Self.pagesFetchedAtOnce { try fetch(&wanted) }
+    }
+    try fetch(&wanted)
+  }
+
+  private func fetch(_ pages: inout [Int64]) throws(WaveformError) {
+    pages.sort()
+    let runs = Self.runs(of: pages) { _ in true }
+    if !runs.isEmpty { try source.fetch(runs.map { pages[$0.lowerBound]..<pages[$0.lowerBound] + Int64($0.count) }) }
+    pages = []
+  }
+
+  /// Calls `body` with the numbers of the pages that some of a window's pixels need, until all pixels had their turn.
+  private func forEachBatch(
+    of window: WaveformWindow, _ body: ([Int64]) throws(WaveformError) -> Void
+  ) throws(WaveformError) {
     var rest = window
     if let reader = PeakReader(layout: layout, window: window) {
-      try reader.forEachBatch { (batch) throws(WaveformError) in _ = try pages(batch.pages, of: window) }
+      try reader.forEachBatch { (batch) throws(WaveformError) in try body(Array(batch.pages)) }
       rest = window.part(reader.pixelCount..<window.pixelCount)
     }
-    try PointReader(layout: layout, window: rest).forEachBatch { (batch) throws(WaveformError) in
-      _ = try pages(batch.pages, of: window)
+    try PointReader(layout: layout, window: rest).forEachBatch { (batch) throws(WaveformError) in try body(batch.pages)
     }
   }
 
@@ -130,8 +168,8 @@ package final class PyramidFile: Sendable {
     let count = layout.pages(frames: frames)
     var first: Int64 = 1
     while first < count {
-      let run = first..<min(first + Self.longestRun, count)
-      let words = try file.read(run)
+      let run = first..<min(first + Int64(Self.longestRun), count)
+      let words = try source.read([run], waiting: true)[0]
       for number in run { try Self.check(words, from: first, number) }
       first = run.upperBound
     }
@@ -164,18 +202,12 @@ package final class PyramidFile: Sendable {
   ) throws(WaveformError) {
     var made: [(number: Int64, page: PyramidPage)] = []
     let points = window.extent.isComplete ? Int64.max : window.extent.availableFrames / 256
-    var next = 0
-    while next < numbers.count {
-      guard set.isMissing(next) else {
-        next += 1
-        continue
-      }
-      var end = next + 1
-      while end < numbers.count, end - next < Self.longestRun, set.isMissing(end), numbers[end] == numbers[end - 1] + 1
-      { end += 1 }
-      let first = numbers[next]
-      let words = try file.read(first..<first + Int64(end - next), waiting: waiting)
-      for index in next..<end {
+    let runs = Self.runs(of: numbers) { set.isMissing($0) }
+    let read = try source.read(
+      runs.map { numbers[$0.lowerBound]..<numbers[$0.lowerBound] + Int64($0.count) }, waiting: waiting)
+    for (run, words) in zip(runs, read) {
+      let first = numbers[run.lowerBound]
+      for index in run {
         let number = numbers[index]
         let isFinal = layout.isFinal(page: number, points: points)
         if isFinal { try Self.check(words, from: first, number) }
@@ -183,9 +215,27 @@ package final class PyramidFile: Sendable {
         set.fill(index, with: page)
         if isFinal { made.append((number, page)) }
       }
-      next = end
     }
     if !made.isEmpty { cache.keep(table.insert(made), of: table) }
+  }
+
+  /// Returns the runs of consecutive numbers, by their places, among those that are wanted.
+  private static func runs(of numbers: [Int64], where isWanted: (Int) -> Bool) -> [Range<Int>] {
+    var runs: [Range<Int>] = []
+    var next = 0
+    while next < numbers.count {
+      guard isWanted(next) else {
+        next += 1
+        continue
+      }
+      var end = next + 1
+      while end < numbers.count, end - next < longestRun, isWanted(end), numbers[end] == numbers[end - 1] + 1 {
+        end += 1
+      }
+      runs.append(next..<end)
+      next = end
+    }
+    return runs
   }
 
   /// Throws if page `number` isn't what was written. `words` are consecutive pages, beginning with `first`.

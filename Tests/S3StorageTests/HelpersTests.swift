@@ -1,0 +1,67 @@
+import Dispatch
+import Storage
+import Synchronization
+import Testing
+
+@testable import S3Storage
+
+/// Work that several threads share.
+@Suite struct HelpersTests {
+  /// Waits until so many threads are here at once.
+  private final class Meeting: Sendable {
+    private let others = DispatchSemaphore(value: 0)
+    private let missing: Mutex<Int>
+
+    init(of count: Int) { missing = Mutex(count) }
+
+    func arrive() {
+      let isLast = missing.withLock { missing in
+        missing -= 1
+        return missing == 0
+      }
+      if !isLast { others.wait() }
+      others.signal()
+    }
+  }
+
+  @Test("a caller and its helpers work at once, and each item is done once")
+  func atOnce() throws {
+    let helpers = Helpers(label: "test", most: 3, mostOfCaller: 3)
+    let meeting = Meeting(of: 4)
+    let done = Mutex<[Int]>([])
+    let sum = try helpers.sum(Array(0..<100)) { item in
+      if item < 4 { meeting.arrive() }
+      done.withLock { $0.append(item) }
+      return Int64(item)
+    }
+    #expect(sum == 4950 && done.withLock { $0.sorted() } == Array(0..<100))
+  }
+
+  @Test("without a free helper, the caller does all of it")
+  func alone() throws {
+    let helpers = Helpers(label: "test", most: 0, mostOfCaller: 3)
+    #expect(try helpers.sum([1, 2, 3]) { Int64($0) } == 6)
+    #expect(try helpers.sum([Int]()) { Int64($0) } == 0)
+  }
+
+  @Test("after an error nothing more is begun, and later calls have all helpers again")
+  func failing() throws {
+    let helpers = Helpers(label: "test", most: 2, mostOfCaller: 2)
+    for _ in 0..<5 {
+      let begun = Mutex(0)
+      #expect(throws: StorageError.diskFull) {
+        try helpers.sum(Array(0..<1000)) { (_) throws(StorageError) in
+          begun.withLock { $0 += 1 }
+          throw .diskFull
+        }
+      }
+      #expect((1...3).contains(begun.withLock { $0 }))
+    }
+    let meeting = Meeting(of: 3)
+    #expect(
+      try helpers.sum([1, 1, 1]) { item in
+        meeting.arrive()
+        return Int64(item)
+      } == 3)
+  }
+}
