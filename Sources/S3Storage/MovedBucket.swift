@@ -5,7 +5,6 @@ import Storage
 package struct MovedBucket: MovedMedia {
   private let client: S3Client
   private let sender: ObjectSender
-  private static let partBytes: Int64 = 64 << 20
 
   /// Describes the media in a bucket. `catalog` gets a row for each multipart upload.
   ///
@@ -14,7 +13,8 @@ package struct MovedBucket: MovedMedia {
     in bucket: S3Bucket, credentials: CredentialSource, settings: S3Settings = S3Settings(), catalog: Catalog
   ) throws(StorageError) {
     client = S3Client(bucket, credentials: credentials, settings: settings)
-    sender = ObjectSender(client: client, catalog: catalog)
+    sender = ObjectSender(
+      client: client, catalog: catalog, partBytes: 64 << 20, helpers: Helpers(label: "parts", most: 4, mostOfCaller: 2))
     let client = client
     try StorageError.translating { () throws(S3Error) in try client.check() }
   }
@@ -44,7 +44,7 @@ package struct MovedBucket: MovedMedia {
       }
     }
     guard let info else { return nil }
-    let digests = try FileDigests(of: path, partBytes: Self.partBytes)
+    let digests = try FileDigests(of: path)
     guard info.sha256 ?? digests.sha256 == digests.sha256 else { throw .damagedObject(key: key) }
     return FoundObject(bytes: digests.bytes, sha256: digests.sha256)
   }
@@ -53,7 +53,7 @@ package struct MovedBucket: MovedMedia {
   package func take(_ object: ExpectedObject, from other: any MovedMedia) throws(StorageError) -> FoundObject? {
     let key = object.key.description
     guard let path = other.path(of: key), try other.find(key) != nil else { return nil }
-    let digests = try FileDigests(of: path, partBytes: Self.partBytes)
+    let digests = try FileDigests(of: path)
     let found = FoundObject(bytes: digests.bytes, sha256: digests.sha256)
     if object.permits(found.bytes, found.sha256) { try sender.send(path, digests, as: key) }
     return found

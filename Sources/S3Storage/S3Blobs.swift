@@ -32,22 +32,23 @@ package final class S3Blobs: Blobs {
   private let probe: StoreProbe
   let cache: BlockCache
   let catalog: Catalog
-  private let partBytes: Int64
   private let identity: BucketIdentity?
-  private var sender: ObjectSender { ObjectSender(client: client, catalog: catalog) }
+  private let sender: ObjectSender
 
   /// Keeps objects in the bucket of `client`. `catalog` gets the rows that removal needs, also from transactions that
   /// delete recordings. Files are put in parts of `partBytes` bytes, a number of MiB from 5 on. `inspector` is the
   /// client that looks if a store that failed works again. `identity` is that of the bucket; without one,
-  /// any bucket will do, for tests.
+  /// any bucket will do, for tests. `senders` threads help those that put long files.
   package init(
     _ client: S3Client, inspector: S3Client? = nil, cache: BlockCache, catalog: Catalog, partBytes: Int64 = 64 << 20,
-    identity: BucketIdentity? = nil
+    identity: BucketIdentity? = nil, senders: Int = 12
   ) {
     precondition(partBytes >= S3Client.leastPartBytes, "parts have at least 5 MiB")
     probe = StoreProbe(inspector ?? client, for: client, identity: identity, catalog: catalog)
-    (self.client, self.cache, self.catalog, self.partBytes) = (client, cache, catalog, partBytes)
-    self.identity = identity
+    (self.client, self.cache, self.catalog, self.identity) = (client, cache, catalog, identity)
+    sender = ObjectSender(
+      client: client, catalog: catalog, partBytes: partBytes,
+      helpers: Helpers(label: "object parts", most: senders, mostOfCaller: 2))
     catalog.nameDeletedObjects()
   }
 
@@ -75,9 +76,8 @@ package final class S3Blobs: Blobs {
     // Once it is in the cache, nothing is left to discard.
     defer { file.discard() }
     return try adopt(as: id, names: [name] + made.map(\.name)) { () throws(StorageError) in
-      let stored = try upload(file.path, as: ObjectKey(id, name))
       // The last bytes may not have been written.
-      guard stored.sha256 == file.digest() else { throw .io(operation: "read", path: file.path, errno: EIO) }
+      let stored = try upload(file.path, as: ObjectKey(id, name), expecting: file.digest())
       for made in made { try add(made, to: id) }
       return stored
     }
@@ -90,10 +90,9 @@ package final class S3Blobs: Blobs {
       let copy = cache.incomingPath()
       let isLinked = (try? FileSystem.link(part.path, to: copy)) != nil
       defer { try? FileSystem.remove(copy) }
-      let stored = try upload(
-        isLinked ? copy : part.path, as: ObjectKey(id, name), keeps: !isLinked, joining: part.objects)
-      guard try stored.sha256 == part.digest() else { throw .io(operation: "read", path: part.path, errno: EIO) }
-      return stored
+      return try upload(
+        isLinked ? copy : part.path, as: ObjectKey(id, name), expecting: part.digest(), keeps: !isLinked,
+        joining: part.objects)
     }
   }
 
@@ -122,15 +121,17 @@ package final class S3Blobs: Blobs {
     }
   }
 
-  /// Puts a file. It becomes the cache's copy, unless it must be kept. `objects` have the same bytes, in order, if any.
+  /// Puts a file, which has a SHA-256 if it is known already. It becomes the cache's copy, unless it must be kept.
+  /// `objects` have the same bytes, in order, if any.
   private func upload(
-    _ path: String, as key: ObjectKey, keeps: Bool = false, joining objects: [UploadObject] = []
+    _ path: String, as key: ObjectKey, expecting sha256: String? = nil, keeps: Bool = false,
+    joining objects: [UploadObject] = []
   ) throws(StorageError) -> StoredFile {
-    let digests = try FileDigests(of: path, partBytes: partBytes)
-    let plan = JoinPlan(objects, bytes: digests.bytes, leastBytes: S3Client.leastPartBytes)
-    if let plan {
-      try sender.join(plan, path, digests, as: key.description)
+    let digests: FileDigests
+    if let sha256 {
+      digests = try sender.send(path, expecting: sha256, joining: objects, as: key.description)
     } else {
+      digests = try FileDigests(of: path)
       try sender.send(path, digests, as: key.description)
     }
     let version = CachedVersion(bytes: digests.bytes, entityTag: "", sha256: digests.sha256)
@@ -208,7 +209,7 @@ package final class S3Blobs: Blobs {
     defer { try? FileSystem.remove(path) }
     let info = try? client.get(key.description, into: path) { [cache] in (try? cache.makeRoom(for: $0)) != nil }
     // No row says what it must be. It was put with its SHA-256.
-    guard let info, let digests = try? FileDigests(of: path, partBytes: partBytes), info.sha256 == digests.sha256
+    guard let info, let digests = try? FileDigests(of: path), info.sha256 == digests.sha256
     else { return nil }
     let version = CachedVersion(bytes: info.bytes, entityTag: info.entityTag, sha256: digests.sha256)
     cache.insert(path, as: key, version, digests: digests.blocks)

@@ -172,7 +172,7 @@ final class ObjectBytes: UploadBytes, @unchecked Sendable {
     let info = try StorageError.translating { () throws(S3Error) in
       try spool.client.get(object.key, into: copy.path, bytes: object.bytes)
     }
-    let digests = try FileDigests(of: copy.path, partBytes: spool.objectBytes)
+    let digests = try FileDigests(of: copy.path)
     guard digests.bytes == object.bytes, info.sha256 ?? digests.sha256 == digests.sha256 else {
       throw StorageError(S3Error.damaged)
     }

@@ -29,19 +29,19 @@ import Testing
     let helpers = Helpers(label: "test", most: 3, mostOfCaller: 3)
     let meeting = Meeting(of: 4)
     let done = Mutex<[Int]>([])
-    let sum = try helpers.sum(Array(0..<100)) { item in
+    let values = try helpers.map(Array(0..<100)) { item in
       if item < 4 { meeting.arrive() }
       done.withLock { $0.append(item) }
-      return Int64(item)
+      return 2 * item
     }
-    #expect(sum == 4950 && done.withLock { $0.sorted() } == Array(0..<100))
+    #expect(values == (0..<100).map { 2 * $0 } && done.withLock { $0.sorted() } == Array(0..<100))
   }
 
   @Test("without a free helper, the caller does all of it")
   func alone() throws {
     let helpers = Helpers(label: "test", most: 0, mostOfCaller: 3)
-    #expect(try helpers.sum([1, 2, 3]) { Int64($0) } == 6)
-    #expect(try helpers.sum([Int]()) { Int64($0) } == 0)
+    #expect(try helpers.map([1, 2, 3]) { $0 * 2 } == [2, 4, 6])
+    #expect(try helpers.map([Int]()) { $0 * 2 } == [])
   }
 
   @Test("after an error nothing more is begun, and later calls have all helpers again")
@@ -50,7 +50,7 @@ import Testing
     for _ in 0..<5 {
       let begun = Mutex(0)
       #expect(throws: StorageError.diskFull) {
-        try helpers.sum(Array(0..<1000)) { (_) throws(StorageError) in
+        try helpers.map(Array(0..<1000)) { (_) throws(StorageError) in
           begun.withLock { $0 += 1 }
           throw .diskFull
         }
@@ -59,9 +59,9 @@ import Testing
     }
     let meeting = Meeting(of: 3)
     #expect(
-      try helpers.sum([1, 1, 1]) { item in
+      try helpers.map([1, 2, 3]) { item in
         meeting.arrive()
-        return Int64(item)
-      } == 3)
+        return item
+      } == [1, 2, 3])
   }
 }

@@ -122,7 +122,7 @@ final class SimulatedNode {
     let directory = "\(world.folder.path)/\(name)"
     let cache = try BlockCache(directory: directory, limitBytes: 1 << 30, client: client)
     scratch = try MediaStore(directory: directory + "-scratch")
-    blobs = S3Blobs(client, cache: cache, catalog: catalog, partBytes: 5 << 20)
+    blobs = S3Blobs(client, cache: cache, catalog: catalog, partBytes: 5 << 20, senders: 0)
     spool = S3Spool(client, catalog: catalog, scratch: scratch, objectBytes: 6 << 20)
     catalog.keepDescriptions(in: blobs) { _, _ in }
   }

@@ -133,7 +133,8 @@ package final class BlockCache: Sendable {
     let runs = object.missingRuns(of: ranges)
     guard !runs.isEmpty else { return 0 }
     defer { account(for: object) }
-    return try fetchers.sum(runs) { [client] (run) throws(StorageError) in try object.fill(run, from: client) }
+    let fetched = try fetchers.map(runs) { [client] (run) throws(StorageError) in try object.fill(run, from: client) }
+    return fetched.reduce(0, +)
   }
 
   /// Calls `body` with an object, which is held meanwhile; returns nil if there is none. If the store has another
