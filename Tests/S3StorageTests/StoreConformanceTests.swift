@@ -181,17 +181,20 @@ import Testing
   @Test("an aborted upload leaves nothing, can be aborted again, and can't be completed")
   func aborting() async throws {
     let path = path
-    await #expect(throws: S3Error.noSuchUpload) {
-      try await blocking { client in
-        try client.put([1], as: "whole")
-        let upload = try client.beginMultipart("whole")
-        let part = try client.putPart(1, of: upload, file: path)
-        try client.abort(upload)
-        try client.abort(upload)
-        try client.complete(upload, [part], bytes: 11 << 20)
-      }
+    let (upload, part) = try await blocking { client in
+      try client.put([1], as: "whole")
+      let upload = try client.beginMultipart("whole")
+      let part = try client.putPart(1, of: upload, file: path)
+      try client.abort(upload)
+      try client.abort(upload)
+      return (upload, part)
     }
     #expect(try await blocking { try $0.get("whole", 0..<9) } == [1])
+    let error = await #expect(throws: S3Error.self) {
+      try await blocking { try $0.complete(upload, [part], bytes: 11 << 20) }
+    }
+    // Ceph answers 500: it takes it for one that is being completed.
+    #expect(own == nil || error == .noSuchUpload)
     if let own { #expect(own.store.uploadCount == 0) }
   }
 
