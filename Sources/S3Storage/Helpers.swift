@@ -4,16 +4,19 @@ import Synchronization
 
 /// Threads that help others with work of which much is waiting for the store.
 final class Helpers: Sendable {
-  private let queue: DispatchQueue
-  private let free: DispatchSemaphore
+  /// Queues without work. Serial ones, because concurrent ones share threads, of which the system starts few if they
+  /// block.
+  private let free: Mutex<[DispatchQueue]>
   private let mostOfCaller: Int
 
   /// Allows `most` threads at once, of which each caller gets at most `mostOfCaller`.
   init(label: String, most: Int, mostOfCaller: Int) {
-    queue = DispatchQueue(label: label, attributes: .concurrent)
-    free = DispatchSemaphore(value: most)
+    free = Mutex((0..<most).map { DispatchQueue(label: "\(label) \($0)") })
     self.mostOfCaller = mostOfCaller
   }
+
+  /// The number of threads without work. For tests.
+  var freeCount: Int { free.withLock(\.count) }
 
   /// Returns what `body` returns for each item, in order. Blocks: the calling thread works, too, and alone if no helper
   /// is free. The items are begun in order; after an error no more of them are, and it is thrown.
@@ -21,16 +24,22 @@ final class Helpers: Sendable {
     _ items: [Item], _ body: @escaping @Sendable (Item) throws(StorageError) -> Value
   ) throws(StorageError) -> [Value] {
     let task = Task(items, body)
-    let group = DispatchGroup()
-    for _ in 0..<max(0, min(items.count - 1, mostOfCaller)) where free.wait(timeout: .now()) == .success {
-      queue.async(group: group) { [free] in
+    for helper in takeHelpers(items.count - 1) {
+      helper.async { [self] in
         task.work()
-        free.signal()
+        free.withLock { $0.append(helper) }
       }
     }
     task.work()
-    group.wait()
     return try task.result()
+  }
+
+  private func takeHelpers(_ count: Int) -> [DispatchQueue] {
+    free.withLock { free in
+      let taken = Array(free.suffix(max(0, min(count, mostOfCaller))))
+      free.removeLast(taken.count)
+      return taken
+    }
   }
 
   private final class Task<Item: Sendable, Value: Sendable>: Sendable {
@@ -41,6 +50,8 @@ final class Helpers: Sendable {
     }
 
     private let items: [Item]
+    /// The items that were begun and haven't ended. A helper that comes too late for any isn't waited for.
+    private let underWay = DispatchGroup()
     private let body: @Sendable (Item) throws(StorageError) -> Value
     private let state: Mutex<State>
 
@@ -49,7 +60,9 @@ final class Helpers: Sendable {
       state = Mutex(State(values: Array(repeating: nil, count: items.count)))
     }
 
+    /// What was made, once all that was begun has ended. Call it when nothing is left to begin.
     func result() throws(StorageError) -> [Value] {
+      underWay.wait()
       let (values, failure) = state.withLock { ($0.values, $0.failure) }
       if let failure { throw failure }
       return values.compactMap(\.self)
@@ -63,12 +76,14 @@ final class Helpers: Sendable {
         } catch {
           state.withLock { $0.failure = error }
         }
+        underWay.leave()
       }
     }
 
     private func takeNext() -> Int? {
       state.withLock { state in
         guard state.failure == nil, state.next < items.count else { return nil }
+        underWay.enter()
         defer { state.next += 1 }
         return state.next
       }

@@ -7,8 +7,8 @@
 //   media-id                         the ID by which the catalog knows the bucket; see S3Media
 //
 // Each object has the field x-amz-meta-sha256. Multipart uploads have a row of `garbage`, too, by which those of killed
-// processes are aborted a day later. Only if a process is killed between the beginning of one and its row, an empty one
-// stays; have the bucket end them after a few days (AbortIncompleteMultipartUpload).
+// processes are aborted a day later. If the answer to the beginning of one is lost, or a process is killed between that
+// and the row, an empty one stays; have the bucket end them after a few days (AbortIncompleteMultipartUpload).
 //
 // Nothing is removed, and nothing is put, before a row of `garbage` says so (Catalog+Objects):
 //

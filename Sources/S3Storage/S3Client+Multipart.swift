@@ -26,9 +26,10 @@ extension S3Client {
   /// Begins a multipart upload. Isn't repeated if the store may have begun one: nothing would abort it. `sha256` is
   /// that of the whole object, if it is known already; it is kept with the object.
   package func beginMultipart(_ key: String, sha256: String? = nil) throws(S3Error) -> S3Multipart {
-    let request = S3Request(
+    var request = S3Request(
       method: .post, key: key, query: [(name: "uploads", value: "")], fields: creationFields(sha256: sha256),
       content: .empty)
+    request.isSentOnce = true
     let response = try send(request, retry: .ifNothingHappened)
     guard let id = XMLElement(parsing: response.body)?["UploadId"]?.text, !id.isEmpty else {
       throw .malformedAnswer(what: "UploadId")
@@ -61,7 +62,8 @@ extension S3Client {
         (name: "x-amz-copy-source-range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)"))
     }
     request.resultName = "CopyPartResult"
-    let response = try send(request, bytes: range.map { Int64($0.count) } ?? bytes)
+    request.bytesInStore = range.map { Int64($0.count) } ?? bytes
+    let response = try send(request)
     guard let tag = XMLElement(parsing: response.body)?["ETag"]?.text, !tag.isEmpty else {
       throw .malformedAnswer(what: "ETag")
     }
@@ -76,10 +78,11 @@ extension S3Client {
     }
     let body = Array("<CompleteMultipartUpload>\(list.joined())</CompleteMultipartUpload>".utf8)
     let content = S3Content.bytes(body, sha256: Hexadecimal.text(SHA256.digest(of: body)))
-    let request = S3Request(
+    var request = S3Request(
       method: .post, key: upload.key, query: [(name: "uploadId", value: upload.id)], content: content,
       resultName: "CompleteMultipartUploadResult")
-    do throws(S3Error) { _ = try send(request, bytes: bytes) } catch {
+    request.bytesInStore = bytes
+    do throws(S3Error) { _ = try send(request) } catch {
       guard error == .noSuchUpload, try head(upload.key)?.bytes == bytes else { throw error }
     }
   }

@@ -243,7 +243,8 @@ package final class S3Client: Sendable {
     let (start, before) = (ContinuousClock.now, destination.downloadedBytes)
     let (outcome, moved) = S3Call.send(
       request, to: url, fields: fields, destination, over: handle, of: connections,
-      seconds: settings.deadlineSeconds(bytes: bytes + (request.content?.length ?? 0), after: elapsed),
+      seconds: settings.deadlineSeconds(bytes: bytes + (request.content?.length ?? 0), after: elapsed)
+        + S3Settings.secondsInStore(bytes: request.bytesInStore),
       settings: settings)
     let received = max(0, destination.downloadedBytes - before)
     switch outcome {

@@ -41,6 +41,12 @@ struct S3Request: Sendable {
   /// they know how they end, and then maybe an error.
   var resultName: String?
 
+  /// How many bytes the store copies or joins before it answers.
+  var bytesInStore: Int64 = 0
+  /// Whether libcurl must not send it once more over a new connection if the store has closed an idle one: it may have
+  /// been carried out.
+  var isSentOnce = false
+
   /// Whether it sends or fetches what may take long, rather than having the store do so.
   var transfersMuch: Bool { method == .get || content?.length ?? 0 > 1 << 20 }
 

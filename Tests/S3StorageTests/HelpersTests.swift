@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import Storage
 import Synchronization
 import Testing
@@ -44,6 +45,26 @@ import Testing
     #expect(try helpers.map([Int]()) { $0 * 2 } == [])
   }
 
+  @Test("a helper that comes too late isn't waited for, and helps again later")
+  func late() throws {
+    let helpers = Helpers(label: "test", most: 1, mostOfCaller: 1)
+    let (begun, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let first = DispatchQueue(label: "first caller")
+    // The only helper has an item until `end`, while its caller waits for that.
+    first.async {
+      _ = try? helpers.map([1, 2]) { _ in
+        begun.signal()
+        end.wait()
+      }
+    }
+    begun.wait()
+    begun.wait()
+    #expect(try helpers.map([1, 2, 3]) { $0 } == [1, 2, 3])
+    end.signal()
+    end.signal()
+    first.sync {}
+  }
+
   @Test("after an error nothing more is begun, and later calls have all helpers again")
   func failing() throws {
     let helpers = Helpers(label: "test", most: 2, mostOfCaller: 2)
@@ -57,6 +78,7 @@ import Testing
       }
       #expect((1...3).contains(begun.withLock { $0 }))
     }
+    while helpers.freeCount < 2 { sched_yield() }
     let meeting = Meeting(of: 3)
     #expect(
       try helpers.map([1, 2, 3]) { item in

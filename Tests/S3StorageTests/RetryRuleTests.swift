@@ -54,4 +54,11 @@ import Testing
     #expect(settings.deadlineSeconds(bytes: 1 << 20, after: 25) == 9)
     #expect(settings.hasTime(after: 29.9) && !settings.hasTime(after: 30))
   }
+
+  @Test("what a store copies or joins gives it some time more, but never so much that a silent one is waited for")
+  func timeInStore() {
+    #expect(S3Settings.secondsInStore(bytes: 0) == 0)
+    #expect(S3Settings.secondsInStore(bytes: 64 << 20) > 2)
+    #expect(S3Settings.secondsInStore(bytes: 1 << 40) == 120)
+  }
 }
