@@ -230,7 +230,7 @@ package final class Service: Sendable {
     context.uploads.keepRemovingExpired()
     try startOperatorsServer()
     let address = try server.start()
-    context.work.start { [context, catalog, storage] in
+    context.storeWork.start { [context, catalog, storage] in
       if storage.isVerified { Self.collectGarbage(context, catalog) }
       guard !storage.isShared, let store = storage.media.folder else { return }
       Self.tendFolders(context, catalog, store, verified: storage.isVerified)

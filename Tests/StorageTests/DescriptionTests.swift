@@ -68,6 +68,34 @@ import Testing
     #expect(try catalog.announcedObjects(of: recording.id) == [])
   }
 
+  @Test("claiming a job asks no store, since the description stays the same, and ending it describes the recording")
+  func claims() throws {
+    catalog.nameDeletedObjects()
+    let recording = try insert()
+    let job = Job(kind: .waveform, recording: recording.id)
+    try catalog.insert(job)
+    try catalog.update(recording.id) { ($0.waveformState, $0.waveformJob) = (.queued, job.id) }
+    _ = try catalog.settle(#require(try catalog.undescribed(recording.id)))
+    keep()
+    let claimed = try #require(try catalog.claim(job.id, building: { $0.recording }).written)
+    #expect(try catalog.recording(recording.id)?.waveformState == .building)
+    #expect(store.described.withLock { $0 } == [] && claimed.job.state == .running)
+    #expect(try catalog.announcedObjects(of: recording.id) == [])
+    try catalog.update(recording.id) { $0.waveformState = .failed }
+    #expect(store.described.withLock { $0 } == [recording.name])
+  }
+
+  @Test("a change is told before a store that may be slow is asked to describe it")
+  func order() throws {
+    let recording = try insert()
+    keep()
+    let told = Mutex(false)
+    catalog.whenChanged { _ in told.withLock { $0 = true } }
+    store.before.withLock { $0 = [{ #expect(told.withLock { $0 }) }] }
+    try catalog.update(recording.id) { $0.name = "other" }
+    #expect(store.described.withLock { $0 } == ["other"])
+  }
+
   @Test("what another node has described isn't described again")
   func describedByOthers() throws {
     catalog.nameDeletedObjects()

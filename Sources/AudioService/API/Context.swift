@@ -72,7 +72,9 @@ final class Context: Sendable {
     jobMeter = MeteredJobLog(log)
     var jobSettings = configuration.jobSettings
     jobSettings.clientLimits = accounts.clientLimits
-    runner = JobRunner(jobSettings, catalog: catalog, blobs: blobs, scratch: scratch, work: work, log: jobMeter) {
+    runner = JobRunner(
+      jobSettings, catalog: catalog, blobs: blobs, scratch: scratch, work: work, storeWork: storeWork, log: jobMeter
+    ) {
       JobError($0)
     }
     probes = ProbeLane(configuration, work: work)

@@ -44,6 +44,7 @@ package final class JobRunner: Sendable {
   let catalog: Catalog
   let scratch: any Scratch
   let work: WorkQueue
+  private let storeWork: StoreQueue
   let log: any JobLog
   private let preparation: JobPreparation
   private let records: JobRecords
@@ -60,13 +61,15 @@ package final class JobRunner: Sendable {
 
   /// Creates a queue without jobs. `jobError` returns the error to store in the row of a failed job.
   package init(
-    _ settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: any Scratch, work: WorkQueue, log: any JobLog,
+    _ settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: any Scratch, work: WorkQueue,
+    storeWork: StoreQueue, log: any JobLog,
     jobError: @escaping @Sendable (WorkerFailure) -> JobError
   ) {
     self.settings = settings
     self.catalog = catalog
     self.scratch = scratch
     self.work = work
+    self.storeWork = storeWork
     self.log = log
     preparation = JobPreparation(settings: settings, catalog: catalog, blobs: blobs, scratch: scratch, log: log)
     records = JobRecords(
@@ -225,14 +228,16 @@ package final class JobRunner: Sendable {
     queue.asyncAfter(deadline: .now() + seconds) { [self] in take(event) }
   }
 
-  /// Does blocking work on a worker thread, then handles the event that `note` returns for its outcome.
+  /// Does work that may wait for the store, then handles the event that `note` returns for its outcome.
   private func run<Outcome: Sendable>(
     _ body: @escaping @Sendable () -> Outcome, then note: @escaping @Sendable (Outcome) -> JobLifecycle.Event
   ) {
-    work.start { [self] in
+    let step = { @Sendable [self] in
       let outcome = body()
       queue.async { [self] in take(note(outcome)) }
     }
+    // Jobs are few. If too many requests wait for the store, theirs nevertheless go on.
+    if !storeWork.start(step) { work.start(step) }
   }
 
   // MARK: Actions

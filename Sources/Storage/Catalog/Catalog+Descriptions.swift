@@ -70,10 +70,10 @@ extension Catalog {
   }
 
   /// Promises that the descriptions of recordings will be written; see above.
-  func promiseDescriptions(of recordings: [Owned<Recording>], _ db: CatalogTransaction) throws {
+  func promiseDescriptions(of recordings: Set<RecordingID>, _ db: CatalogTransaction) throws {
     guard namesDeletedObjects.load(ordering: .relaxed), !recordings.isEmpty else { return }
     let due = try now(db) + Self.describingSeconds
-    for key in Set(recordings.map { ObjectKey.description(of: $0.id).description }).sorted() {
+    for key in recordings.map({ ObjectKey.description(of: $0).description }).sorted() {
       // Each promise is later than the one before, so that settling that doesn't settle this.
       try db.run(
         """

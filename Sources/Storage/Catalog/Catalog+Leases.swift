@@ -43,7 +43,11 @@ extension Catalog {
       }
       let moved = try begin(before, nonce: nonce, at: now, db)
       guard case .written(let job) = moved, let token = job.token else { return .refused(before) }
-      if let written = building(job) { _ = try Self.update(written, db) { $0.waveformState = .building } }
+      if let written = building(job) {
+        _ = try Self.update(written, db) { $0.waveformState = .building }
+        // It says the same as before (RecordingDescription), and the lease mustn't pass while the store is asked.
+        db.keepDescription(of: written)
+      }
       return .written(ClaimedJob(job: job, source: source, token: token))
     }
   }

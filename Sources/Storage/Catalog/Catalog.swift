@@ -127,28 +127,29 @@ package final class Catalog: Sendable {
   ) throws(StorageError) -> Value {
     // Under a lock, the catalog is in the same folder as the media. Several nodes' isn't, and must not wait for theirs.
     if !isShared { try descriptions.withLock { $0 }?.store.checkClaim() }
-    let (value, changed) = try writeTimes.time { () throws(StorageError) in try commit(isolation, body) }
-    for changed in changed.recordings { describe(changed.id) }
+    let (value, changed, undescribed) = try writeTimes.time { () throws(StorageError) in try commit(isolation, body) }
+    // First, because a description may take a store's time.
     tell(changed)
+    for id in undescribed { describe(id) }
     return value
   }
 
   private func tell(_ changed: CatalogChanges) { onChange.withLock { $0 }?.call(changed) }
 
-  /// Runs `body` in a transaction. Returns its result and what it changed.
+  /// Runs `body` in a transaction. Returns its result, what it changed, and the recordings that have to be described.
   private func commit<Value: Sendable>(
     _ isolation: SQLIsolation, _ body: @Sendable (CatalogTransaction) throws -> Value
-  ) throws(StorageError) -> (Value, CatalogChanges) {
+  ) throws(StorageError) -> (Value, CatalogChanges, Set<RecordingID>) {
     defer { writes.wrappingAdd(1, ordering: .sequentiallyConsistent) }
-    let committed: (Value, CatalogChanges)
+    let committed: (Value, CatalogChanges, Set<RecordingID>)
     do throws(StorageError) {
       committed = try engine.write(isolation) { session in
         let transaction = CatalogTransaction(session)
         let value = try body(transaction)
-        let changes = transaction.changes
-        try promiseDescriptions(of: changes.recordings, transaction)
+        let (changes, undescribed) = (transaction.changes, transaction.recordingsToDescribe)
+        try promiseDescriptions(of: undescribed, transaction)
         try feed?.announce(changes, in: session)
-        return (value, changes)
+        return (value, changes, undescribed)
       }
     } catch .outcomeUnknown {
       // It may have been committed, or be later.

@@ -6,6 +6,7 @@ final class CatalogTransaction: SQLSession {
   private let session: any SQLSession
   private var recordings: [RecordingID: Tenant] = [:]
   private var deleted: [RecordingID: Tenant] = [:]
+  private var undescribed: Set<RecordingID> = []
   private var jobs: [JobID: JobChange] = [:]
   private var leavesTraces = false
 
@@ -49,11 +50,16 @@ final class CatalogTransaction: SQLSession {
   /// Notes that a recording's row was inserted or changed.
   func note(changed id: RecordingID, of tenant: Tenant) {
     recordings[id] = tenant
+    undescribed.insert(id)
   }
+
+  /// Takes back, right after a change of a recording's row, that its description has to say something else.
+  func keepDescription(of id: RecordingID) { undescribed.remove(id) }
 
   /// Notes that a recording's row was deleted, or one that a job was to produce.
   func note(deleted id: RecordingID, of tenant: Tenant) {
     recordings[id] = nil
+    undescribed.remove(id)
     deleted[id] = tenant
   }
 
@@ -62,6 +68,9 @@ final class CatalogTransaction: SQLSession {
 
   /// The same for a job of which only the ID is known.
   func note(changed id: JobID, of tenant: Tenant) { jobs[id] = JobChange(id, of: tenant) }
+
+  /// The recordings whose descriptions have to be written.
+  var recordingsToDescribe: Set<RecordingID> { undescribed }
 
   /// What the transaction has changed.
   var changes: CatalogChanges {
