@@ -25,7 +25,7 @@ extension Catalog {
   /// conversions until all of them together have at most `limit` bytes. In the same transaction, finishes the job of
   /// the attempt that made it, with `result` in JSON. Returns the job.
   ///
-  /// The files of the deleted ones become garbage.
+  /// The files of the deleted ones become garbage, in a bucket after an hour.
   package func keep(
     _ conversion: Conversion, limit: Int64, finishing token: AttemptToken, with result: String
   ) throws(StorageError) -> Fenced<Job> {
@@ -67,7 +67,9 @@ extension Catalog {
 
   private func discard(_ conversion: Conversion, at now: Timestamp, _ db: CatalogTransaction) throws {
     try Self.forget(conversion, db)
-    try Self.addGarbage(conversion.key, due: now, db)
+    // A store may carry a repeated PUT out late, and the object would come back without a row. Folders don't.
+    let isInBucket = namesDeletedObjects.load(ordering: .relaxed)
+    try Self.addGarbage(conversion.key, due: isInBucket ? now + Self.supersededSeconds : now, db)
   }
 
   /// Records that a conversion was requested. Writes only if the last time recorded is more than an hour ago.

@@ -258,7 +258,7 @@ extension Catalog {
   }
 
   /// Files that were replaced may still be in use for this long.
-  private static let supersededSeconds = 3600.0
+  static let supersededSeconds = 3600.0
 }
 
 extension Recording {
