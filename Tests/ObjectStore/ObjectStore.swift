@@ -41,8 +41,8 @@ package final class ObjectStore: Sendable {
     case delays(Duration)
     /// Breaks the connection at once, and carries it out when a test calls `carryOutPostponed`.
     case postpones
-    /// Answers with other bytes than those of the object.
-    case damages
+    /// Answers with other bytes than those of the object: these bits of each are changed.
+    case damages(UInt8)
     /// Answers with this status and these bytes, whatever the request.
     case answers([UInt8], status: Int = 200)
     /// Replaces the object by these bytes before it carries the request out.
@@ -251,9 +251,9 @@ package final class ObjectStore: Sendable {
       return response
     case .failsLate(let code):
       return HTTPResponse(.ok, body: StoreFailure(200, code).response.body)
-    case .damages:
+    case .damages(let bits):
       return HTTPResponse(
-        response.status, fields: response.fields, body: .bytes((response.body.bytesAtHand ?? []).map { ~$0 }))
+        response.status, fields: response.fields, body: .bytes((response.body.bytesAtHand ?? []).map { $0 ^ bits }))
     case .answers(let bytes, let status): return HTTPResponse(HTTPStatus(code: status), body: .bytes(bytes))
     case .refuses, .delays, .holds, .replaces, .postpones, .none: return response
     }

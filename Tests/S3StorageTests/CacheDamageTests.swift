@@ -92,19 +92,42 @@ import Testing
 
   // MARK: Eviction
 
-  @Test("wrong bytes are noticed once the object is whole, and fetched again; lasting damage is an error")
+  @Test("wrong bytes are noticed once the object is whole, and fetched again; the same ones twice are lasting damage")
   func wrongBytes() async throws {
     let test = try CacheTest()
     let (key, cache) = (try await test.put(content), try test.cache())
-    test.store.fail(.none, .damages)
+    test.store.fail(.none, .damages(1))
     #expect(try await test.blocking { try cache.file(key)?.withPath(CacheTest.contents) } == content)
     let other = try await test.put(content)
-    test.store.fail(.none, .damages, .damages)
+    test.store.fail(.none, .damages(1), .damages(1))
     await #expect(throws: StorageError.damagedObject(key: "\(other)")) {
       try await test.blocking { try cache.file(other) }
     }
     #expect(cache.fileAtHand(other) == nil)
     #expect(try await test.blocking { try cache.file(other)?.withPath(CacheTest.contents) } == content)
+  }
+
+  @Test("bytes that are wrong in another way each time are the connection's fault, and may be right later")
+  func damagingLine() async throws {
+    let test = try CacheTest()
+    let (key, cache) = (try await test.put(content), try test.cache())
+    test.store.fail(.none, .damages(1), .damages(2), .damages(4))
+    await #expect(throws: StorageError.storeUnreachable(detail: "\(key) arrives damaged, with other bytes each time")) {
+      try await test.blocking { try cache.file(key) }
+    }
+    #expect(cache.fileAtHand(key) == nil && cache.cost < 100_000, "no block of it is kept")
+    #expect(try await test.blocking { try cache.file(key)?.withPath(CacheTest.contents) } == content)
+  }
+
+  @Test("damage that comes back after the connection's is the store's")
+  func damageBehindADamagingLine() async throws {
+    let test = try CacheTest()
+    let (key, cache) = (try await test.put(content), try test.cache())
+    test.store.fail(.none, .damages(1), .damages(2), .damages(2))
+    await #expect(throws: StorageError.self) { try await test.blocking { try cache.file(key) } }
+    await #expect(throws: StorageError.damagedObject(key: "\(key)")) {
+      try await test.blocking { try cache.file(key) }
+    }
   }
 
   @Test("an object that isn't the one of its row is refused, whatever the store says about it")
@@ -115,13 +138,18 @@ import Testing
     let digest = { (bytes: [UInt8]) in Hexadecimal.text(SHA256.digest(of: bytes)) }
     func expected(_ sha256: String, bytes: Int64) throws -> BlockCache {
       try test.cache(
-        in: test.folder.path + "/\(sha256)\(bytes)", expecting: { StoredFile(key: $0, bytes: bytes, sha256: sha256) })
+        in: test.folder.path + "/\(sha256)\(bytes)",
+        expecting: { ExpectedObject(key: $0, bytes: bytes, sha256: sha256) })
     }
     let damaged = StorageError.damagedObject(key: "\(key)")
     for cache in [try expected(digest(other), bytes: 300_000), try expected(digest(content), bytes: 299_999)] {
       await #expect(throws: damaged) { try await test.blocking { try cache.read(key, 0..<1) } }
       await #expect(throws: damaged) { try await test.blocking { try cache.file(key) } }
     }
+    // A row may have the length only.
+    let short = try test.cache(
+      in: test.folder.path + "/short", expecting: { ExpectedObject(key: $0, bytes: 299_999, sha256: nil) })
+    await #expect(throws: damaged) { try await test.blocking { try short.file(key) } }
     // Put without its SHA-256.
     test.store.put(other, as: "\(key)", in: "sounds")
     let cache = try expected(digest(content), bytes: 300_000)

@@ -23,7 +23,8 @@ struct CacheTest: Sendable {
   func cache(
     limit: Int64 = .max, in directory: String? = nil, patience: Duration = .seconds(2), spare: Int64 = 0,
     freeBytes: (@Sendable () -> Int64)? = nil,
-    expecting: @escaping @Sendable (ObjectKey) throws(StorageError) -> StoredFile? = { _ throws(StorageError) in nil }
+    expecting: @escaping @Sendable (ObjectKey) throws(StorageError) -> ExpectedObject? = { _ throws(StorageError) in nil
+    }
   ) throws -> BlockCache {
     try BlockCache(
       directory: directory ?? self.directory, limitBytes: limit, spareBytes: spare, client: test.client,

@@ -271,7 +271,7 @@ import Testing
     await #expect(throws: S3Error.damaged) {
       try await test.blocking { client in
         try client.put(content, as: "x")
-        store.fail(.damages)
+        store.fail(.damages(0xFF))
         return try client.get("x", into: folder.path + "/x", sha256: Hexadecimal.text(SHA256.digest(of: content)))
       }
     }

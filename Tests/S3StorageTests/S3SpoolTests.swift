@@ -145,7 +145,7 @@ import Testing
       #expect(try one.spool.begin([UploadSegment(upload: id, start: 9, writer: 7)], at: 9) == nil)
       let two = try Writer(id, at: 3, node, cluster.test.client)
       try two.receive([4, 5, 6])
-      cluster.test.store.fail(.damages)
+      cluster.test.store.fail(.damages(0xFF))
       #expect(throws: StorageError.self) { try two.bytes.join() }
       #expect(try finish(two, RecordingID()).bytes == 6)
     }

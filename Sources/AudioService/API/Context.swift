@@ -216,7 +216,9 @@ final class Context: Sendable {
     guard recording.media != nil else { return try await audio(of: recording, load, use) }
     if let key = recording.workingKey {
       let used = try await storeWork.run(as: load) { [files, waveforms] () -> R? in
-        if !files.hasLostWorkingCopy(recording) { return try use(key) }
+        if !files.hasLostWorkingCopy(recording) {
+          do { return try use(key) } catch StorageError.damagedObject {}
+        }
         try waveforms.giveUp(recording.id, .workingCopy(key))
         return nil
       }

@@ -55,7 +55,9 @@ struct OpenWaveform: Sendable {
     guard window.pixelCount > 0 else { return WaveformSlice(window, samples: [Int16]().span) }
     if window.needsSamples, let sound {
       if let loss = try sound.loss() { throw SpoiledWaveform(waveform: self, loss: loss) }
-      return try sound.slice(window)
+      do { return try sound.slice(window) } catch StorageError.damagedObject where sound.isWorkingCopy {
+        throw SpoiledWaveform(waveform: self, loss: .workingCopy(sound.key))
+      }
     }
     return try read { (pyramid) throws(WaveformError) in try pyramid.slice(window) }
   }
@@ -88,10 +90,10 @@ struct OpenWaveform: Sendable {
 
 /// The file that a recording's samples are read from, which may have been lost or truncated since.
 struct RecordedSound: Sendable {
-  private let key: ObjectKey
+  fileprivate let key: ObjectKey
   /// nil if unknown.
   private let bytes: Int64?
-  private let isWorkingCopy: Bool
+  fileprivate let isWorkingCopy: Bool
   /// The maximum number of samples read at once. 0 if what comes before them has to be decoded; 2 MB if they are read
   /// as they are, which is every window of 2,000 pixels of stereo; a tenth of a millisecond if they are converted.
   fileprivate let samplesReadAtOnce: Int

@@ -48,7 +48,7 @@ extension JobKind {
 struct JobAttempt: Sendable {
   let job: Job
   let token: AttemptToken
-  let source: Recording
+  var source: Recording
   /// The key of the source's original file.
   let audio: ObjectKey
   let files: SourceFiles

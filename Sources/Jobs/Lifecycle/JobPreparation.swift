@@ -61,10 +61,15 @@ struct JobPreparation: Sendable {
       if files.hasLostWorkingCopy(source) { source.workingKey = nil }
       // Only finished recordings get jobs.
       guard let audio = source.audioKey else { return .failed(MissingFiles.Fault.missing.failure) }
-      let attempt = JobAttempt(
+      var attempt = JobAttempt(
         job: job, token: claimed.token, source: source, audio: audio, files: SourceFiles(blobs.localFile),
         folder: try scratch.makeWorkFolder(of: job.id))
-      try job.kind.definition.prepare(attempt, catalog, scratch)
+      do { try job.kind.definition.prepare(attempt, catalog, scratch) } catch StorageError.damagedObject(let key)
+        where key == source.workingKey?.description
+      {
+        attempt.source.workingKey = nil
+        try job.kind.definition.prepare(attempt, catalog, scratch)
+      }
       let request = try WorkerRequest(attempt, settings.workers)
       guard let fence = request.fence else { preconditionFailure("a job's request has no fence") }
       return .ready(request, attempt.files, fence)

@@ -51,17 +51,18 @@ package final class BlockCache: Sendable {
   private let evictions = DispatchQueue(label: "cache evictions")
   private let fetchers = Helpers(label: "cache fetches", most: 24, mostOfCaller: 3)
   private let now: @Sendable () -> Timestamp
-  private let expecting: @Sendable (ObjectKey) throws(StorageError) -> StoredFile?
+  private let expecting: @Sendable (ObjectKey) throws(StorageError) -> ExpectedObject?
 
   /// Opens the cache in `directory`, which is created if it is missing; keeps what earlier processes left there. Throws
   /// `.inUse` if another process has it for longer than `patience`: if a service is killed while starting a child, the
   /// child has the lock until it has executed the other program. Looks at each file, but reads none. `expecting`
-  /// returns what an object must be; nil if nothing else than the store says it. `now` is a clock and `freeBytes` the
-  /// disk's free space for tests.
+  /// returns what an object must be according to rows; nil if only the store says it. `now` is a clock and `freeBytes`
+  /// the disk's free space for tests.
   package init(
     directory: String, limitBytes: Int64, spareBytes: Int64 = 0, client: S3Client, patience: Duration = .seconds(2),
     now: @escaping @Sendable () -> Timestamp = { .now }, freeBytes: (@Sendable () -> Int64)? = nil,
-    expecting: @escaping @Sendable (ObjectKey) throws(StorageError) -> StoredFile? = { _ throws(StorageError) in nil }
+    expecting: @escaping @Sendable (ObjectKey) throws(StorageError) -> ExpectedObject? = { _ throws(StorageError) in nil
+    }
   ) throws(StorageError) {
     (self.limitBytes, self.client, self.now) = (limitBytes, client, now)
     // So that sums don't overflow.
@@ -154,17 +155,19 @@ package final class BlockCache: Sendable {
   }
 
   /// Returns a file with the whole object, which stays as long as the result exists; nil if there is no object. Fetches
-  /// what the cache lacks, and compares the whole with its SHA-256. Throws `.damagedObject` if that is another one.
+  /// what the cache lacks, and compares the whole with its SHA-256. Throws `.damagedObject` if that is another one, the
+  /// same each time, and `.storeUnreachable` if each time other bytes arrive, because then the connection damages them.
   package func file(_ key: ObjectKey) throws(StorageError) -> LocalFile? {
     try current(key) { (object) throws(StorageError) -> LocalFile in
       if !object.isWhole { try makeRoom(for: object.missingBytes) }
-      // Twice, because the damage may have been on this machine's disk.
+      // Twice, because the damage may have been on this machine's disk, or on the way.
       for _ in 0..<2 {
         let fetched = try fill(object, [0..<object.version.bytes])
         client.figures.addRead(hit: max(0, object.version.bytes - fetched), miss: fetched)
         if try object.check() { return LocalFile(path: object.path, holding: held(object)) }
+        if object.isDamaged { throw .damagedObject(key: key.description) }
       }
-      throw .damagedObject(key: key.description)
+      throw .storeUnreachable(detail: "\(key) arrives damaged, with other bytes each time")
     }
   }
 
@@ -326,11 +329,8 @@ package final class BlockCache: Sendable {
     let info = try StorageError.translating { () throws(S3Error) in try client.head(key.description) }
     guard let info else { return nil }
     let expected = try expecting(key)
-    if let expected {
-      guard info.bytes == expected.bytes, info.sha256 ?? expected.sha256 == expected.sha256 else {
-        throw .damagedObject(key: key.description)
-      }
-    } else if info.bytes > S3ObjectInfo.lengthLimit {
+    if let expected, !expected.permits(info.bytes, info.sha256) { throw .damagedObject(key: key.description) }
+    if expected?.bytes == nil, info.bytes > S3ObjectInfo.lengthLimit {
       // Its index alone could fill the memory.
       let error = S3Error.tooLong(bytes: info.bytes, limit: S3ObjectInfo.lengthLimit)
       throw .objectStore(detail: "\(key): \(error)")

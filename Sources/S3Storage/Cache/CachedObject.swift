@@ -26,6 +26,8 @@ final class CachedObject: Sendable {
     var errands: [Int: Errand] = [:]
     var isWhole = false
     var check: Errand?
+    /// The SHA-256 of the last whole that wasn't the object, and how many have had it in a row.
+    var wrong: (digest: String, count: Int)?
   }
 
   /// Maximum number of blocks in one request: 4 MiB, so that the request itself takes little of the time.
@@ -79,6 +81,9 @@ final class CachedObject: Sendable {
 
   /// Whether the file is the whole object.
   var isWhole: Bool { blocks.withLock { $0.isWhole } }
+
+  /// Whether the store has given the same wrong bytes twice. Those that a connection damages differ each time.
+  var isDamaged: Bool { blocks.withLock { $0.wrong.map { $0.count > 1 } ?? false } }
 
   /// Whether the file is still the one that the cache has made: another program may have emptied the folder. Costs a
   /// system call.
@@ -243,29 +248,35 @@ final class CachedObject: Sendable {
         if try !current.wait() { return false }
         continue
       }
-      let outcome = Result { () throws(StorageError) in try isIntact() }
-      let found = (try? outcome.get()) ?? false
+      let outcome = Result { () throws(StorageError) in try wrongDigest() }
       blocks.withLock { blocks in
-        (blocks.isWhole, blocks.check) = (found, nil)
-        if case .success(false) = outcome {
+        blocks.check = nil
+        switch outcome {
+        case .success(nil): (blocks.isWhole, blocks.wrong) = (true, nil)
+        case .success(let digest?):
+          let isAgain = blocks.wrong?.digest == digest
+          blocks.wrong = (digest, isAgain ? (blocks.wrong?.count ?? 0) + 1 : 1)
           for block in blocks.states.indices where blocks.states[block] == .present {
             blocks.states[block] = .absent
             count(-length(of: block))
           }
+        case .failure: break
         }
       }
       switch outcome {
-      case .success(true): own.finish(.done)
-      case .success(false): own.finish(.absent)
+      case .success(nil): own.finish(.done)
+      case .success: own.finish(.absent)
       case .failure(let error): own.finish(.failed(error))
       }
-      return try outcome.get()
+      return try outcome.get() == nil
     }
   }
 
-  private func isIntact() throws(StorageError) -> Bool {
+  /// Returns the SHA-256 of the whole file if the object has another one, and forgets its blocks on the disk; nil if it
+  /// is the object.
+  private func wrongDigest() throws(StorageError) -> String? {
     let index = try openIndex()
-    if try index.isSealed() { return true }
+    if try index.isSealed() { return nil }
     if let expected = version.sha256 {
       let file = try openFile(O_RDONLY)
       var digest = SHA256()
@@ -276,13 +287,14 @@ final class CachedObject: Sendable {
         digest.update(bytes.span)
         offset += Int64(bytes.count)
       }
-      guard digest.hexDigest() == expected else {
+      let found = digest.hexDigest()
+      guard found == expected else {
         try index.clear()
-        return false
+        return found
       }
     }
     try index.seal()
-    return true
+    return nil
   }
 
   private func openIndex() throws(StorageError) -> BlockIndex {

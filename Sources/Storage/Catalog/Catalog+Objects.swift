@@ -71,15 +71,21 @@ extension Catalog {
     return Set(try objects(of: id, row, db))
   }
 
-  /// Returns the length and the SHA-256 that an object has according to the row that names it; nil if no row says so.
-  package func content(of key: ObjectKey) throws(StorageError) -> StoredFile? {
-    try read { db in
+  /// Returns the length and the SHA-256 that an object has according to the row that names it, which doesn't have the
+  /// SHA-256 of a working copy; nil if no row says anything.
+  package func content(of key: ObjectKey) throws(StorageError) -> ExpectedObject? {
+    let (id, name) = (key.recording.text, key.description)
+    return try read { db in
       let row = try db.row(
         """
         SELECT bytes, sha256 FROM recordings WHERE id = ? AND audio_key = ? AND bytes IS NOT NULL AND sha256 IS NOT NULL
+        UNION ALL SELECT working_bytes, NULL FROM recordings
+          WHERE id = ? AND working_key = ? AND working_bytes IS NOT NULL
         UNION ALL SELECT bytes, sha256 FROM conversions WHERE recording = ? AND key = ?
-        """, [key.recording.text, key.description, key.recording.text, key.description])
-      return try row.map { StoredFile(key: key, bytes: try value($0, "bytes"), sha256: try value($0, "sha256")) }
+        """, [id, name, id, name, id, name])
+      return try row.map {
+        ExpectedObject(key: key, bytes: try value($0, "bytes"), sha256: try nullable($0, "sha256"))
+      }
     }
   }
 

@@ -1,20 +1,5 @@
 import Glibc
 
-/// What a move expects of an object, as far as it is known.
-package struct ExpectedObject: Sendable, Equatable {
-  /// The key: `recordings/<id>/<name>`.
-  package let key: ObjectKey
-  /// The length in bytes; nil if no row has it.
-  package let bytes: Int64?
-  /// The SHA-256 as 64 lower-case hexadecimal digits; nil if no row has it.
-  package let sha256: String?
-
-  /// Whether content of this length and SHA-256, if that is known, is what is expected.
-  package func permits(_ bytes: Int64, _ sha256: String?) -> Bool {
-    (self.bytes ?? bytes) == bytes && (self.sha256 == nil || sha256 == nil || self.sha256 == sha256)
-  }
-}
-
 /// What a store says about an object that is there as a whole.
 package struct FoundObject: Sendable, Equatable {
   /// The length in bytes.
