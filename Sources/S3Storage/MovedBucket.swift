@@ -6,7 +6,8 @@ package struct MovedBucket: MovedMedia {
   private let client: S3Client
   private let sender: ObjectSender
 
-  /// Describes the media in a bucket. `catalog` gets a row for each multipart upload.
+  /// Describes the media in a bucket. `catalog` gets a row for each multipart upload, and for each description whose
+  /// put is in doubt.
   ///
   /// Throws `.objectStore` or `.storeUnreachable` if the bucket can't be listed.
   package init(
@@ -75,11 +76,8 @@ package struct MovedBucket: MovedMedia {
     return true
   }
 
-  /// Puts the description of a recording.
-  package func describe(_ recording: Recording) throws(StorageError) {
-    let key = ObjectKey.description(of: recording.id).description
-    try StorageError.translating { () throws(S3Error) in try client.put(recording.describedJSON, as: key) }
-  }
+  /// Puts the description of a recording; see `ObjectSender.describe`.
+  package func describe(_ recording: Recording) throws(StorageError) { try sender.describe(recording) }
 
   /// Does nothing: what a store has acknowledged is durable.
   package func sync() {}

@@ -1,10 +1,11 @@
 import Glibc
 import Storage
 
-/// Puts files as objects that were announced: those longer than a part in parts, of which several are sent at a time.
+/// Puts descriptions, and files as objects that were announced: those longer than a part in parts, of which several are
+/// sent at a time.
 struct ObjectSender: Sendable {
   let client: S3Client
-  /// Gets a row for each multipart upload.
+  /// Gets a row for each multipart upload, and for each description whose put is in doubt.
   let catalog: Catalog
   /// A number of bytes from `S3Client.leastPartBytes` on.
   let partBytes: Int64
@@ -56,6 +57,18 @@ struct ObjectSender: Sendable {
   private func ranges(of bytes: Int64) -> [Range<Int64>] {
     let length = max(partBytes, (bytes / (9_999 << 20) + 1) << 20)
     return stride(from: 0, to: bytes, by: Int64.Stride(length)).map { $0..<min($0 + length, bytes) }
+  }
+
+  /// Puts the description of a recording, in place of an earlier one. If the store may carry out an attempt later, in
+  /// place of a newer description, a row has it put again in a day.
+  func describe(_ recording: Recording) throws(StorageError) {
+    let key = ObjectKey.description(of: recording.id)
+    var isDoubtful = false
+    let outcome = Result { () throws(S3Error) in
+      try client.put(recording.describedJSON, as: key.description, doubt: { isDoubtful = true })
+    }
+    if isDoubtful { try catalog.doubtDescription(of: recording.id) }
+    try StorageError.translating { () throws(S3Error) in try outcome.get() }
   }
 
   /// Makes an object of parts. A row has them discarded if this process is killed or the store fails in between.

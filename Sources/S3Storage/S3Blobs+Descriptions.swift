@@ -1,17 +1,9 @@
 import Storage
 
 extension S3Blobs: DescriptionStore {
-  /// Puts the description of a recording with audio, in place of an earlier one. If the store may carry out an attempt
-  /// later, in place of a newer description, a row has it put again in a day.
+  /// Puts the description of a recording with audio; see `ObjectSender.describe`.
   package func describe(_ recording: Recording) throws(StorageError) {
-    guard recording.audioKey != nil else { return }
-    let key = ObjectKey.description(of: recording.id)
-    var isDoubtful = false
-    let outcome = Result { () throws(S3Error) in
-      try client.put(recording.describedJSON, as: key.description, doubt: { isDoubtful = true })
-    }
-    if isDoubtful { try catalog.doubtDescription(of: recording.id) }
-    try StorageError.translating { () throws(S3Error) in try outcome.get() }
+    if recording.audioKey != nil { try sender.describe(recording) }
   }
 
   /// Does nothing: there are no marks.

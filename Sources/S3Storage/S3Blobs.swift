@@ -33,7 +33,7 @@ package final class S3Blobs: Blobs {
   let cache: BlockCache
   let catalog: Catalog
   private let identity: BucketIdentity?
-  private let sender: ObjectSender
+  let sender: ObjectSender
 
   /// Keeps objects in the bucket of `client`. `catalog` gets the rows that removal needs, also from transactions that
   /// delete recordings. Files are put in parts of `partBytes` bytes, a number of MiB from 5 on. `inspector` is the

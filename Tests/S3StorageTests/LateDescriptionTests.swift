@@ -46,6 +46,33 @@ import Testing
     #expect(cluster.test.store.received.count == before, "nothing is in doubt any more")
   }
 
+  @Test("a description that a move has put without an answer is put right by a node a day later")
+  func moved() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let node = try cluster.node("a")
+    cluster.catalog.keepDescriptions(in: node.blobs) { Issue.record($1, "\($0)") }
+    let moved = try await cluster.blocking {
+      var settings = S3Settings()
+      (settings.attempts, settings.breakSeconds) = (1, 0)
+      return try MovedBucket(
+        in: cluster.test.client.bucket, credentials: TestStore.source(), settings: settings, catalog: cluster.catalog)
+    }
+    let recording = try await cluster.blocking {
+      let recording = try node.upload([9, 8, 7])
+      var renamed = recording
+      renamed.name = "older"
+      let older = renamed
+      cluster.test.store.fail(.postpones)
+      #expect(throws: StorageError.self) { try moved.describe(older) }
+      cluster.test.store.carryOutPostponed(1)
+      return recording
+    }
+    #expect(description(of: recording.id, cluster).map { Recording(describedBy: $0)?.name } == "older")
+    cluster.advance(86_401)
+    try await cluster.blocking { try node.blobs.removeGarbage(of: cluster.catalog) }
+    #expect(description(of: recording.id, cluster) == (try cluster.catalog.recording(recording.id))?.describedJSON)
+  }
+
   @Test("a description that nobody has written in time is written again a day later: its node may have been killed")
   func killedNode() async throws {
     let cluster = try BlobsCluster()
