@@ -113,9 +113,9 @@ package struct Move {
     guard report.foundProblems.isEmpty else { return report }
     try target.media.sync()
     try target.announcements?.renewAnnouncements()
-    let (omitted, lost) = (outcome.lostConversions, outcome.lostParts)
+    let omitted = outcome.lostConversions
     try target.write { [catalog = source.catalog] db, confirm in
-      try Self.copyRows(from: catalog, to: db, uploads, without: omitted, lost, confirm)
+      try Self.copyRows(from: catalog, to: db, uploads, without: omitted, confirm)
     }
     guard try isSame(without: omitted) else { throw .sourceChanged }
     return try ended(report)
@@ -234,11 +234,11 @@ package struct Move {
   /// one of the former isn't there.
   package typealias Confirmation = ([String], [String]) throws -> Void
 
-  /// Copies all rows into a transaction, except conversions with the keys `omitted`. Rows of recordings may name files
-  /// that are `lost`.
+  /// Copies all rows into a transaction, except conversions with the keys `omitted`. Rows of recordings may name
+  /// waveforms and working copies that are lost.
   private static func copyRows(
     from source: Catalog, to target: any SQLSession, _ uploads: [MovedUpload], without omitted: Set<String>,
-    _ lost: Set<String>, _ confirm: Confirmation
+    _ confirm: Confirmation
   ) throws {
     let offsets = Dictionary(uploads.map { ($0.id.text, $0.offset) }) { $1 }
     try source.engine.read { session in
@@ -246,7 +246,7 @@ package struct Move {
         // Triggers have counted what was inserted so far; the source knows better which deleted profiles don't count.
         if table.name == "usage" { try target.run("DELETE FROM usage", bound: []) }
         var inserter = RowInserter(table, target)
-        var named = NamedObjects(lost: lost)
+        var named = NamedObjects()
         try session.eachRow(table.reading, bound: []) { row in
           if row.isOmitted(from: table, omitted) { return true }
           try named.add(row, of: table, confirm)
@@ -287,23 +287,22 @@ private struct MovedUpload: Sendable {
 
 /// Collects the keys that rows name, and has them confirmed in batches.
 private struct NamedObjects {
-  private let lost: Set<String>
   private var named: [String] = []
   private var others: [String] = []
   private static let batch = 300
 
-  /// Objects with the keys `lost` may be missing.
-  init(lost: Set<String>) { self.lost = lost }
-
   mutating func add(_ row: SQLRow, of table: MovedTable, _ confirm: Move.Confirmation) throws {
-    let columns = ["recordings": ["audio_key", "working_key", "waveform_key"], "conversions": ["key"]][table.name]
-    guard let columns else { return }
-    let keys = columns.compactMap { column in
-      if case .text(let key)? = row[column] { key } else { nil }
+    func keys(_ columns: [String]) -> [String] {
+      columns.compactMap { if case .text(let key)? = row[$0] { key } else { nil } }
     }
-    named += keys.filter { !lost.contains($0) }
-    others += keys.filter(lost.contains)
-    if table.name == "recordings", case .text(let id)? = row["id"], !keys.isEmpty {
+    if table.name == "conversions" { named += keys(["key"]) }
+    if table.name == "recordings", case .text(let id)? = row["id"] {
+      // Waveforms and working copies may be lost: the service makes them again.
+      let (sounds, parts) = (keys(["audio_key"]), keys(["working_key", "waveform_key"]))
+      named += sounds
+      others += parts
+      let keys = sounds + parts
+      guard !keys.isEmpty else { return }
       others += keys.map { $0 + ".map" } + ["recordings/\(id)/\(RecordingDescription.fileName)"]
     }
     if max(named.count, others.count) >= Self.batch { try flush(confirm) }

@@ -22,10 +22,8 @@ struct ObjectMove: Sendable {
     var problems = DataCheck.Findings()
     /// The keys of conversions that are missing or damaged. They can be made again.
     var lostConversions: Set<String> = []
-    /// The keys of waveforms and working copies that are missing or damaged, or that the service has given up already.
-    /// It builds them again: their rows stay, and say which these are.
-    var lostParts: Set<String> = []
-    /// How many waveforms have to be built again because of that.
+    /// How many waveforms the service has to build again, because they or working copies are missing or damaged. Their
+    /// rows stay, and say which these are.
     var lostWaveforms = 0
 
     mutating func add(_ more: Self) {
@@ -34,7 +32,6 @@ struct ObjectMove: Sendable {
       earlierFiles += more.earlierFiles
       problems.add(more.problems)
       lostConversions.formUnion(more.lostConversions)
-      lostParts.formUnion(more.lostParts)
       lostWaveforms += more.lostWaveforms
     }
   }
@@ -96,10 +93,7 @@ struct ObjectMove: Sendable {
     var outcome = Outcome()
     let recording = group.recording
     // The job that produces it hasn't finished.
-    guard let audio = recording.audioKey else {
-      outcome.lostParts = Set([recording.workingKey, recording.waveformKey].compactMap { $0?.description })
-      return outcome
-    }
+    guard let audio = recording.audioKey else { return outcome }
     let sound = ExpectedObject(key: audio, bytes: recording.bytes, sha256: recording.sha256)
     if let fault = try transfer(sound, &outcome) { outcome.add(fault, of: audio) }
     try moveParts(of: recording, &outcome)
@@ -117,18 +111,16 @@ struct ObjectMove: Sendable {
   /// Copies the working copy and the waveform, as far as they are intact and the service hasn't given them up: it keeps
   /// the name of a waveform that it still has to build again.
   private func moveParts(of recording: Recording, _ outcome: inout Outcome) throws(StorageError) {
-    var lost: [ObjectKey] = []
+    var isWhole = true
     if let key = recording.workingKey {
       let working = ExpectedObject(key: key, bytes: recording.workingBytes, sha256: nil)
-      if try transfer(working, &outcome) != nil { lost.append(key) }
+      if try transfer(working, &outcome) != nil { isWhole = false }
     }
     if let key = recording.waveformKey {
       let isMoved = recording.waveformState == .ready ? try moveWaveform(key, &outcome) : false
-      if !isMoved { lost.append(key) }
+      if !isMoved { isWhole = false }
     }
-    guard !lost.isEmpty else { return }
-    outcome.lostParts = Set(lost.map(\.description))
-    if [.ready, .failed].contains(recording.waveformState) { outcome.lostWaveforms = 1 }
+    if !isWhole, [.ready, .failed].contains(recording.waveformState) { outcome.lostWaveforms = 1 }
   }
 
   /// Copies a waveform, whose own checksums are compared: no row has its SHA-256. One of both places is a folder. A
