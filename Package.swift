@@ -92,7 +92,7 @@ let package = Package(
     .testTarget(
       name: "HTTPTests", dependencies: ["Terms", "HTTP", "CLinux", "CZlib", "Randomness"], swiftSettings: strict),
     .testTarget(
-      name: "WaveformTests", dependencies: ["Waveform", "CPNG", "Randomness"],
+      name: "WaveformTests", dependencies: ["Terms", "Waveform", "CPNG", "Randomness"],
       resources: [.copy("Golden"), .copy("Pictures")], swiftSettings: strict),
     .testTarget(
       name: "DenoiseTests", dependencies: ["Terms", "CKernels", "CPeaks", "Denoise", "Randomness"],

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import Terms
 import Testing
 
 @testable import HTTP
@@ -82,6 +83,30 @@ import Testing
       // cycle.
       records.withLock { $0 = [] }
     }
+  }
+
+  @Test("a file's last reference closes nothing itself, because closing a large deleted file takes long")
+  func closing() throws {
+    func isOpen(_ descriptor: Int32) -> Bool { fcntl(descriptor, F_GETFD) >= 0 }
+    var descriptor: Int32 = -1
+    do {
+      FileClosing.queue.suspend()
+      defer { FileClosing.queue.resume() }
+      do {
+        let target = try TemporaryFile(bytes: [1])
+        descriptor = try FileContent(path: target.path).slice(0..<1).descriptor
+      }
+      #expect(isOpen(descriptor))
+    }
+    FileClosing.queue.sync {}
+    // Another test may have opened one with its number.
+    #expect(Self.path(of: descriptor)?.hasSuffix(" (deleted)") != true)
+  }
+
+  private static func path(of descriptor: Int32) -> String? {
+    var path = [CChar](repeating: 0, count: 4096)
+    let count = unsafe readlink("/proc/self/fd/\(descriptor)", &path, 4096)
+    return count < 0 ? nil : String(decoding: path.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
   @Test func aFileIsSentWholeAndInParts() async throws {

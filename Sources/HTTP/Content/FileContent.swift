@@ -1,4 +1,5 @@
 import Glibc
+import Terms
 
 /// Why a file could not be opened or read as content.
 package enum FileContentError: Error, Equatable, Sendable {
@@ -69,5 +70,5 @@ private final class OpenFile: Sendable {
 
   init(_ descriptor: Int32, _ path: String) { (self.descriptor, self.path) = (descriptor, path) }
 
-  deinit { close(descriptor) }
+  deinit { FileClosing.close(descriptor) }
 }

@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import Synchronization
+import Terms
 
 /// An open pyramid file, read page by page into memory.
 ///

@@ -1,4 +1,5 @@
 import Glibc
+import Terms
 
 /// A file that only this process writes, in words at arbitrary positions.
 struct WrittenFile: ~Copyable {
