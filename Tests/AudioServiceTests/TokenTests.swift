@@ -168,6 +168,33 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["token-secret"])
   }
 
+  @Test("of those that make the secret at the same moment, one does, also if an empty file is there")
+  func simultaneousSecret() async throws {
+    for _ in 0..<30 {
+      let folder = try TemporaryFolder()
+      try Data().write(to: URL(filePath: TokenSecrets.ownPath(in: folder.path)))
+      let nodes = try (0..<4).map { _ in try TokenSecrets(path: nil, directory: folder.path) }
+      let made = try await withThrowingTaskGroup(of: [UInt8].self) { group in
+        for node in nodes { group.addTask { try await blocking { try node.signing() } } }
+        return try await group.reduce(into: Set()) { $0.insert($1) }
+      }
+      #expect(made == Set(try TokenSecrets(path: nil, directory: folder.path).all) && made.count == 1)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["token-secret"])
+    }
+  }
+
+  @Test("a secret of another node that can't be used is an error when the files are read again")
+  func unusableSecretOfAnotherNode() throws {
+    let folder = try TemporaryFolder()
+    let secrets = try TokenSecrets(path: nil, directory: folder.path)
+    try "short\n".write(toFile: TokenSecrets.ownPath(in: folder.path), atomically: true, encoding: .utf8)
+    #expect(throws: KeyFileError.self) { try secrets.reload() }
+    #expect(try !secrets.reload(), "it is read every second, and nobody needs a line for each")
+    try "long enough for a secret\n".write(
+      toFile: TokenSecrets.ownPath(in: folder.path), atomically: true, encoding: .utf8)
+    #expect(try secrets.reload() && secrets.all.count == 1)
+  }
+
   @Test func aTokenForAnUploadEndsWithItsKeysScope() async throws {
     let keyed = try KeyedBench()
     let token = try await keyed.token("{\"upload\":true}", key: "writer")

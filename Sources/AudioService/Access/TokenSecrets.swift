@@ -12,6 +12,8 @@ final class TokenSecrets: Sendable {
 
   private let file: Mutex<WatchedFile<[[UInt8]]>?>
   private let directory: String
+  /// Why the service's own secret couldn't be read when it was last looked for.
+  private let fault = Mutex<String?>(nil)
   /// Only one caller at a time makes the service's own secret.
   private let queue = DispatchQueue(label: "token secret")
 
@@ -63,26 +65,25 @@ final class TokenSecrets: Sendable {
     try UnusableFile.naming(Self.ownPath(in: directory), "token secrets") { try Self.own(in: directory) }
   }
 
-  /// Makes the service's own secret, unless there is one meanwhile.
+  /// Makes the service's own secret, unless there is one meanwhile. Of those that make one at the same moment, the
+  /// first to lock the file writes it.
   private func make() throws {
-    let path = Self.ownPath(in: directory)
-    let new = path + "." + RandomText.text(bytes: 9)
-    try FileSystem.replace(new, with: Array((RandomText.secret() + "\n").utf8))
-    defer { try? FileSystem.remove(new) }
-    // Unlike renaming, linking replaces nothing. It fails if there is a file, or on a disk that has no hard links.
-    if unsafe link(new, path) != 0 {
-      guard try Self.own(in: directory) == nil else { return }
-      try FileSystem.rename(new, to: path)
-    }
+    try FileSystem.fillIfEmpty(Self.ownPath(in: directory), with: Array((RandomText.secret() + "\n").utf8))
     try FileSystem.syncFolder(directory)
   }
 
   /// Reads the file again if it has changed; see `WatchedFile.reload`. Finds the secret that another node has made;
-  /// while that can't be used, `signing` throws.
+  /// throws, once for each reason, if that can't be used.
   func reload() throws -> Bool {
     if let file = file.withLock({ $0 }) { return try file.reload() }
-    guard let own = try? Self.own(in: directory) else { return false }
-    file.withLock { $0 = own }
+    let own = Result { try Self.own(in: directory) }
+    let reason: String? = if case .failure(let error) = own { "\(error)" } else { nil }
+    let isKnown = fault.withLock { fault in
+      defer { fault = reason }
+      return reason != nil && fault == reason
+    }
+    guard !isKnown, let found = try own.get() else { return false }
+    file.withLock { $0 = found }
     return true
   }
 

@@ -65,12 +65,18 @@ import Glibc
     return FileIdentity(info)
   }
 
+  /// Makes the file accessible only to this user, if its disk has modes.
+  borrowing func closeToOthers() { _ = fchmod(number, 0o600) }
+
   /// Takes the file's advisory lock until the file is closed. Returns false if another open file has it.
   borrowing func lock() throws(StorageError) -> Bool {
     if flock(number, LOCK_EX | LOCK_NB) == 0 { return true }
     guard errno == EWOULDBLOCK else { throw StorageError(errno: errno, "flock", path) }
     return false
   }
+
+  /// The same, but waits while another open file has the lock.
+  borrowing func waitForLock() throws(StorageError) { _ = try retrying("flock", path) { flock(number, LOCK_EX) } }
 }
 
 /// Calls a system call that returns −1 on error, and repeats it if a signal interrupted it.

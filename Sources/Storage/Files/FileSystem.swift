@@ -119,6 +119,20 @@ package enum FileSystem {
     }
   }
 
+  /// Writes `bytes` into an empty file, which is created if there is none, accessible only to this user. Does nothing
+  /// if it isn't empty. Of several processes that do this at once, on any machine, one writes. Doesn't follow a link.
+  /// Blocks until the bytes are on disk, no matter which process has written them.
+  package static func fillIfEmpty(_ path: String, with bytes: [UInt8]) throws(StorageError) {
+    let file = try FileDescriptor(path: path, flags: O_RDWR | O_CREAT | O_NOFOLLOW)
+    try file.waitForLock()
+    var first = [0 as UInt8]
+    if try file.read(into: &first) == 0 {
+      file.closeToOthers()
+      try file.write(bytes.span)
+    }
+    try file.sync()
+  }
+
   /// Returns the content of a file. Throws `.io` with `EFBIG` if it is longer than `limit`. `flags` are those of open()
   /// beside O_RDONLY.
   package static func contents(of path: String, limit: Int64, flags: Int32 = 0) throws(StorageError) -> [UInt8] {
