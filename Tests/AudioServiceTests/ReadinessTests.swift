@@ -71,6 +71,23 @@ import Testing
     #expect(last == (200, "ready"))
   }
 
+  @Test("the log says once why the service isn't ready, also if only its metrics are read, and once that it is again")
+  func notes() async throws {
+    let findings = Mutex<[Readiness.Finding]>([
+      .ready, .mediaFail("1"), .mediaFail("2"), .catalogFails("3"), .diskIsFull, .diskIsFull, .ready, .ready,
+    ])
+    let notes = Mutex<[Readiness.Finding]>([])
+    let readiness = Readiness(validSeconds: 0, note: { finding in notes.withLock { $0.append(finding) } }) {
+      findings.withLock { $0.removeFirst() }
+    }
+    for _ in 0..<8 { _ = await readiness.finding() }
+    #expect(notes.withLock { $0 } == [.mediaFail("1"), .catalogFails("3"), .diskIsFull, .ready])
+
+    let bench = try TestBench { $0.reservedDiskBytes = .max }
+    for _ in 0..<3 { _ = try await bench.respond(.get, "/metrics") }
+    #expect(bench.logged.all.count { $0.contains("not ready") } == 1)
+  }
+
   @Test func manyWhoAskShareOneLook() async throws {
     let looks = Mutex(0)
     let gate = DispatchSemaphore(value: 0)

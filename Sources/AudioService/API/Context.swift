@@ -116,7 +116,11 @@ final class Context: Sendable {
     counter?.count()
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work, base: configuration.basePath)
     metrics = Metrics(webhooks)
-    readiness = Readiness { Readiness.Finding(configuration, catalog: catalog, media: media) }
+    readiness = Readiness(
+      note: { [log] in
+        if $0 == .ready { log.notice("ready again") } else { log.notice("not ready", ["finding": "\($0)"]) }
+      }
+    ) { Readiness.Finding(configuration, catalog: catalog, media: media) }
     admission = UploadAdmission(
       configuration: configuration, scratch: scratch, runner: runner, probes: probes, work: work)
     uploads = UploadSessionTable(

@@ -46,10 +46,7 @@ struct Operations: Sendable {
   @Sendable func readiness(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
     let finding = await context.readiness.finding()
-    guard finding == .ready else {
-      context.log.notice("not ready", ["finding": "\(finding)"])
-      throw RequestError.serviceUnready(finding)
-    }
+    guard finding == .ready else { throw RequestError.serviceUnready(finding) }
     let context = context
     let warnings = await context.work.run { ReadinessWarning.all(context) }
     return try .json(.ok, Ready(node: node, warnings: warnings), fields: ["Cache-Control": "no-store"])

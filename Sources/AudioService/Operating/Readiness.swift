@@ -40,33 +40,42 @@ final class Readiness: Sendable {
     var isLeaving = false
     var known: Known?
     var isLooking = false
+    /// The last finding that was noted.
+    var noted = Finding.ready
     var callers: [UInt64: Caller] = [:]
     var nextKey: UInt64 = 0
   }
 
   private let look: @Sendable () -> Finding
+  private let note: @Sendable (Finding) -> Void
   private let patienceSeconds: Double
+  private let validSeconds: Double
   private let state = Mutex(State())
   /// Both queues are serial, so that each gets a thread even when others' work has taken all threads that concurrent
   /// queues share.
   private let worker = DispatchQueue(label: "readiness")
   private let timers = DispatchQueue(label: "readiness timers")
 
-  /// Creates a check from `look`, which blocks; callers wait for it no longer than `patienceSeconds`.
-  init(patienceSeconds: Double = 1, _ look: @escaping @Sendable () -> Finding) {
-    self.patienceSeconds = patienceSeconds
-    self.look = look
+  /// Creates a check from `look`, which blocks; callers wait for it no longer than `patienceSeconds`, and a finding is
+  /// used for `validSeconds`. Calls `note` with each finding of another kind than the one before; before the first one,
+  /// the service counts as ready.
+  init(
+    patienceSeconds: Double = 1, validSeconds: Double = 1, note: @escaping @Sendable (Finding) -> Void = { _ in },
+    _ look: @escaping @Sendable () -> Finding
+  ) {
+    (self.patienceSeconds, self.validSeconds) = (patienceSeconds, validSeconds)
+    (self.note, self.look) = (note, look)
   }
 
   /// From now on, the finding is that the service is about to stop.
   func drain() { state.withLock { $0.isLeaving = true } }
 
-  /// Returns the current finding, at most a second old.
+  /// Returns the current finding.
   func finding() async -> Finding {
     await withCheckedContinuation { caller in
       let (known, key, starts) = state.withLock { state -> (Finding?, UInt64, Bool) in
         if state.isLeaving { return (.isLeaving, 0, false) }
-        if let known = state.known, known.at + .seconds(1) > .now { return (known.finding, 0, false) }
+        if let known = state.known, known.at + .seconds(validSeconds) > .now { return (known.finding, 0, false) }
         defer { state.isLooking = true }
         state.nextKey += 1
         state.callers[state.nextKey] = caller
@@ -85,12 +94,15 @@ final class Readiness: Sendable {
   }
 
   private func found(_ finding: Finding, hasEnded: Bool) {
-    let callers = state.withLock { state in
+    let (callers, isNew) = state.withLock { state in
       if hasEnded { state.isLooking = false }
       state.known = Known(finding: finding, at: .now)
+      let isNew = !finding.isLike(state.noted)
+      state.noted = finding
       defer { state.callers = [:] }
-      return state.callers
+      return (state.callers, isNew)
     }
+    if isNew { note(finding) }
     for caller in callers.values { caller.resume(returning: finding) }
   }
 }
@@ -130,6 +142,16 @@ extension Readiness.Finding {
       return
     }
     self = Self.canRun(configuration.program) ? .ready : .programIsMissing(configuration.program)
+  }
+
+  /// Whether both are of the same kind, maybe with other details.
+  fileprivate func isLike(_ other: Self) -> Bool {
+    switch (self, other) {
+    case (.diskFails, .diskFails), (.mediaFail, .mediaFail), (.catalogFails, .catalogFails),
+      (.catalogIsDamaged, .catalogIsDamaged), (.dataFolderIsReplaced, .dataFolderIsReplaced):
+      true
+    default: self == other
+    }
   }
 
   /// SQLITE_BUSY, the low byte of its extended codes.
