@@ -245,7 +245,8 @@ int stillwave_become_program(const struct stillwave_program *program) {
 
 static char last_words[1024];
 
-// If a C library or a runtime can't allocate memory, it crashes soon after, on the same thread.
+// If a C library or a runtime can't allocate memory, it crashes soon after, on the same thread: Swift's runtime aborts,
+// and C uses a null pointer. A trap is another fault of the program, even if an allocation has failed before.
 static void tell_last_words(int signal) {
   if (errno == ENOMEM) {
     ssize_t written = write(STDOUT_FILENO, last_words, strlen(last_words));
@@ -257,6 +258,6 @@ static void tell_last_words(int signal) {
 void stillwave_on_memory_exhausted(const char *line) {
   strncpy(last_words, line, sizeof last_words - 1);
   struct sigaction action = {.sa_handler = tell_last_words, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
-  const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT, SIGFPE};
+  const int signals[] = {SIGSEGV, SIGBUS, SIGABRT};
   for (size_t index = 0; index < sizeof signals / sizeof *signals; index++) sigaction(signals[index], &action, NULL);
 }

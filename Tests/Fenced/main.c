@@ -97,6 +97,12 @@ static int map(int flags) {
 // Ends as a runtime does when it can't continue.
 static int die_for_want_of_memory(void) {
   allocate(1 << 14);
+  abort();
+}
+
+// Ends as a broken precondition does, long after an allocation has failed.
+static int trap(void) {
+  allocate(1 << 14);
   __builtin_trap();
 }
 
@@ -226,6 +232,7 @@ static int try(const char *deed, const char *source, int folder) {
   DEED("map-private", map(MAP_PRIVATE));
   DEED("memory-file", result(memfd_create("x", 0)));
   DEED("die-for-want-of-memory", die_for_want_of_memory());
+  DEED("trap", trap());
   DEED("write-much", write_much(folder));
   DEED("spin", spin());
   DEED("dump", is_undumpable());

@@ -119,6 +119,15 @@ struct WorkerFenceTests {
   func lastWords() throws {
     let outcome = try outcome(of: "die-for-want-of-memory")
     #expect(outcome.output == #"{"told":"memory"}"#)
+    #expect(outcome.signal == SIGABRT)
+  }
+
+  @Test(
+    "a broken precondition isn't reported as a lack of memory, even if memory was refused before",
+    .disabled(if: isSanitized, "no memory limit works with a sanitizer's shadow memory"))
+  func trap() throws {
+    let outcome = try outcome(of: "trap")
+    #expect(outcome.output.isEmpty)
     #expect(outcome.signal == SIGILL || outcome.signal == SIGTRAP)
   }
 

@@ -33,6 +33,9 @@ extension WorkerFailure {
       self.init(
         code: "worker_failed",
         detail: "\(work) was killed (signal 9), perhaps by the system because memory ran out.", retry: true)
+    case (nil, .signal(let number)) where [SIGILL, SIGTRAP].contains(number):
+      self.init(
+        code: "worker_failed", detail: "\(work) ended by a fault of the service (signal \(number)).", retry: true)
     case (nil, .signal(let number)):
       self.init(
         code: "worker_failed", detail: "\(work) crashed (signal \(number)); the file may be damaged.", retry: true)
