@@ -138,6 +138,7 @@ ALERTS = {
     "StillwaveJobsFail": (90, {"kind": "waveform"}, None, both(
         series("stillwave_jobs_total", 'kind="waveform",state="failed"', "0+1x240", "0x240"),
         series("stillwave_jobs_total", 'kind="waveform",state="succeeded"', "0+2x240", "0+2x240"))),
+    "StillwaveJobsLost": (90, {}, None, series("stillwave_lost_attempts_total", "", "0+1x240", "0x240")),
     "StillwaveCatalogSlow": (40, {"operation": "write"}, None, histogram(
         "stillwave_catalog_seconds", 'operation="write"', "0.5", "1.0")),
     "StillwaveFeedInterrupted": (5, {}, None, series("stillwave_feed_age_seconds", "", "30x240", "1x240")),

@@ -1,5 +1,6 @@
 import Jobs
 import Storage
+import Synchronization
 import Terms
 
 extension Context {
@@ -18,6 +19,9 @@ extension Context {
     gauge(
       "stillwave_jobs", "Jobs by what they do now.",
       [("{state=\"queued\"}", "\(waiting)"), ("{state=\"running\"}", "\(running)")])
+    counter(
+      "stillwave_lost_attempts_total", "Attempts at jobs that this node took over from processes that were gone.",
+      [("", "\(runner.lostAttempts.load(ordering: .relaxed))")])
     if let feed {
       gauge(
         "stillwave_node_info", "This node.",

@@ -1,6 +1,7 @@
 import Dispatch
 import Processing
 import Storage
+import Synchronization
 
 // Used only if several processes share the catalog. Each keeps the whole queue: it hears of the others' jobs from the
 // catalog's feed, or else finds them in the table, which it reads again every few seconds. So all have the same order,
@@ -30,7 +31,7 @@ extension JobRunner {
     guard !state.value.isStopping else { return }
     work.start { [self] in
       do {
-        try catalog.endLostLeases()
+        lostAttempts.wrappingAdd(try catalog.endLostLeases(), ordering: .relaxed)
         let unfinished = try catalog.unfinishedJobs()
         for job in unfinished { admit(job, source: isKnown(job.id) ? nil : try catalog.recording(job.recording)) }
         let ids = Set(unfinished.map(\.id))

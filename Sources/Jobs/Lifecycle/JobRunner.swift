@@ -54,6 +54,9 @@ package final class JobRunner: Sendable {
   private let started = ContinuousClock.now
   /// Where other nodes can fetch the waveforms that jobs on this one write, as `HOST:PORT`; nil if they can't.
   let address = Mutex<String?>(nil)
+  /// The number of attempts that this process has given up for lost, because the process that made them, on any node,
+  /// was gone or cut off.
+  package let lostAttempts = Atomic(0)
   /// Counts jobs that wait or run, and requests that are about to submit one.
   private let tally: ClientTally
   /// The room of each job that waits or runs.
@@ -172,7 +175,7 @@ package final class JobRunner: Sendable {
   /// Queues the jobs that were unfinished when the service last ended.
   package func resume() throws(StorageError) {
     // The service was killed, which isn't the jobs' fault, so it counts as an interruption.
-    try catalog.endLostLeases()
+    lostAttempts.wrappingAdd(try catalog.endLostLeases(), ordering: .relaxed)
     for job in try catalog.unfinishedJobs() { admit(job, source: try catalog.recording(job.recording)) }
     keepLeases()
   }
