@@ -1,4 +1,4 @@
-"""The bucket of the nodes: a store, and a line to it that can be slow, cut, silent or busy, or end answers early."""
+"""The bucket of the nodes: a store, and a line to it that can be slow, cut, silent or busy, or damage answers."""
 
 import contextlib
 import datetime
@@ -197,7 +197,8 @@ STORES = {"bucket": OwnStore, "ceph": Ceph, "swift": lambda folder, _: Swift(fol
 class Bucket:
     """A bucket, as the nodes reach it. Has the faults that may befall it, each for some seconds."""
 
-    FAULTS = ("store slow", "store cut", "store silent", "store busy", "store short", "bucket full", "wrong key")
+    FAULTS = ("store slow", "store cut", "store silent", "store busy", "store damaged", "store short", "bucket full",
+              "wrong key")
 
     def __init__(self, kind, folder, programs, host):
         self.store = STORES[kind](folder, programs)

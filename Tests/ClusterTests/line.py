@@ -5,6 +5,7 @@
     cut      breaks all connections, old and new
     silent   passes nothing on, and keeps the connections
     busy     answers half of the requests with 503
+    damaged  changes a byte in the content of some objects
     short    ends some answers, and their connections, in the middle of the content
 """
 
@@ -46,9 +47,10 @@ class Line:
                 return
             answers, upward = await asyncio.open_connection(self.host, self.port)
             self.writers.add(upward)
+            talk = Talk()
             async with asyncio.TaskGroup() as group:
-                group.create_task(self.pump(reader, upward, isAnswer=False))
-                group.create_task(self.pump(answers, writer, isAnswer=True))
+                group.create_task(self.pump(reader, upward, talk, isAnswer=False))
+                group.create_task(self.pump(answers, writer, talk, isAnswer=True))
         except (OSError, EOFError, ExceptionGroup):
             pass
         finally:
@@ -56,13 +58,17 @@ class Line:
                 self.writers.discard(end)
                 end.transport.abort() if self.mode == "cut" else end.close()
 
-    async def pump(self, reader, writer, isAnswer):
+    async def pump(self, reader, writer, talk, isAnswer):
         while content := await reader.read(65536):
             if isAnswer and self.mode == "slow":
                 await asyncio.sleep(random.uniform(0.1, 1))
             while self.mode == "silent":
                 await self.changed.wait()
-            if isAnswer and self.mode == "short" and (place := self.place(content)):
+            if not isAnswer:
+                talk.hear(content)
+            elif self.mode == "damaged" and talk.is_of_sound and (place := talk.place(content)):
+                content = content[:place] + bytes([content[place] ^ 0x10]) + content[place + 1:]
+            elif self.mode == "short" and (place := talk.place(content)):
                 writer.write(content[:place])
                 await writer.drain()
                 break
@@ -71,9 +77,21 @@ class Line:
         # An end in one direction ends both.
         raise EOFError
 
-    @staticmethod
-    def place(content):
-        """Where to end a piece of an answer: somewhere in its content, now and then; None: nowhere."""
+
+class Talk:
+    """What is said on one connection, where requests follow each other."""
+
+    def __init__(self):
+        # Whether the last request gets an object that was derived from a sound, or is one.
+        self.is_of_sound = False
+
+    def hear(self, content):
+        line = content.split(b"\r\n", 1)[0]
+        if line.endswith(b" HTTP/1.1"):
+            self.is_of_sound = line.startswith(b"GET ") and b"/recordings/" in line and b".json" not in line
+
+    def place(self, content):
+        """Where to harm a piece of an answer: somewhere in its content, now and then; None: nowhere."""
         begins = content.startswith(b"HTTP/1.1 ")
         start = content.find(b"\r\n\r\n") + 4 if begins else 0
         if start >= len(content) or begins and not content.startswith(b"HTTP/1.1 20") or random.random() > 0.3:
