@@ -30,7 +30,7 @@ import Testing
     var counts: [String: Int] = [:]
     for history in 0..<histories {
       let seed = batch * 1_000_000 + history
-      let simulation = try MediaSimulation(seed: seed, isBig: history % 25 == 24, in: world)
+      let simulation = try MediaSimulation(seed: seed, isBig: history % 6 == 5, in: world)
       try simulation.run()
       counts.merge(simulation.counts, uniquingKeysWith: +)
       if !simulation.violations.isEmpty {
