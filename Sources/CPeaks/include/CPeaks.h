@@ -75,8 +75,8 @@ const struct peak_loops *peak_loops_best(void);
 /// Returns the loops of an instruction set, narrowest first, or null if there are no more that this processor has.
 const struct peak_loops *_Nullable peak_loops_of_set(int index);
 
-/// Copies `length` points of each of `count` pages, from number `word` on, to `row`. The pages are `step` pointers
-/// apart in `pages`.
+/// Copies `length` points, a multiple of 16, of each of `count` pages, from number `word` on, to `row`. The pages are
+/// `step` pointers apart in `pages`.
 void peak_gather(uint32_t *row, const uint32_t *_Nullable const *_Nonnull pages, long step, long count, long word,
                  long length);
 
