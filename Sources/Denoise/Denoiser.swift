@@ -16,10 +16,10 @@
 ///
 /// The output has exactly as many frames as the input and isn't delayed. It arrives in pieces of about 3 s, 0.8 s
 /// behind the input, or up to 8 s with a second thread. Its bits depend only on the samples, the profile, and the
-/// settings: not on the sizes of the pieces, the threads, or, from `contextFrames` on, where in the recording the
-/// denoiser started. On another kind of processor the last bits may differ, because FFTW's transforms do; all other
-/// loops give the same bits on every processor. Samples that aren't finite count as 0, and larger ones than 1e12 are
-/// clamped to that; all output is finite.
+/// settings: not on the sizes of the pieces, on the threads, or on where in the recording the denoiser starts and ends,
+/// if it processes what `sound(for:)` returns. On another kind of processor the last bits may differ, because FFTW's
+/// transforms do; all other loops give the same bits on every processor. Samples that aren't finite count as 0, and
+/// larger ones than 1e12 are clamped to that; all output is finite.
 package struct Denoiser: ~Copyable {
   private let channels: Int
   private let frame: AnalysisFrame
@@ -30,6 +30,10 @@ package struct Denoiser: ~Copyable {
   private var block: FrameBlock
   private var outlet: SoundOutlet
   private let start: Int64
+  /// The analysis frames that the wanted sound needs end before this one.
+  private let neededEnd: Int64
+  /// Where the wanted sound ends, in frames of the recording.
+  private let wantedEnd: Int64
   /// Frames of the recording received so far, counted from its start.
   private var inputEnd: Int64
 
@@ -39,24 +43,28 @@ package struct Denoiser: ~Copyable {
   ///   - settings: the gain rule, its parameters, and the part to return.
   ///   - sampleRate: in Hz.
   ///   - channels: at least 1.
-  ///   - startFrame: the frame of the recording that the first sample belongs to. A part of a recording has the same
-  ///     output as in the whole if it is passed with `contextFrames` around it.
+  ///   - startFrame: the frame of the recording that the first sample belongs to.
+  ///   - wanted: the frames of the recording to output, as far as they are processed; not empty. They have the same
+  ///     bits as in the whole if at least `sound(for: wanted)` is processed.
   ///   - usesSecondThread: whether to share the work with another thread.
   ///   - budgetedChannels: the number of channels that the memory is meant for, if other denoisers take a part of it.
   package init(
     noise: NoiseCourse, settings: DenoiseSettings, sampleRate: Int, channels: Int, startFrame: Int64 = 0,
-    usesSecondThread: Bool = false, budgetedChannels: Int? = nil
+    wanted: Range<Int64> = 0..<(.max), usesSecondThread: Bool = false, budgetedChannels: Int? = nil
   ) {
     for part in noise.parts {
       precondition(part.profile.sampleRate == sampleRate, "the profile is of the sound's rate")
       precondition(part.profile.power.count == channels, "the profile has the sound's channels")
     }
     precondition(startFrame >= 0, "frames are counted from 0")
+    precondition(wanted.upperBound > max(startFrame, wanted.lowerBound), "some output is wanted")
     let frame = AnalysisFrame(sampleRate: sampleRate)
     let grid = SegmentGrid(
       frame: frame, channels: budgetedChannels ?? channels, isTracked: settings.adaptation != nil)
     let level = Self.level(of: noise, settings, frame, sampleRate: sampleRate)
     let firstHop = startFrame / Int64(frame.hop)
+    let outputStart = max(startFrame, wanted.lowerBound)
+    let segments = grid.segments(in: outputStart..<wanted.upperBound)
     self.channels = channels
     self.frame = frame
     self.grid = grid
@@ -65,17 +73,19 @@ package struct Denoiser: ~Copyable {
       gainRule: SegmentGains(settings: settings, noise: level, frame: frame, sampleRate: sampleRate),
       tracker: settings.adaptation.map {
         NoiseTracker(frame: frame, sampleRate: sampleRate, noise: level, adaptation: $0)
-      }, startingAt: firstHop, usesSecondThread: usesSecondThread)
+      }, startingAt: firstHop, segments: segments, usesSecondThread: usesSecondThread)
     self.usesSecondThread = usesSecondThread
     let firstFrame = firstHop / Int64(grid.blockHops) * Int64(grid.blockHops)
     block = FrameBlock(frame: frame, channels: channels, count: grid.blockHops, firstFrame: firstFrame)
     block.appendSilence(Int(startFrame - firstFrame * Int64(frame.hop)))
-    outlet = SoundOutlet(channels: channels, hop: frame.hop, from: startFrame)
+    outlet = SoundOutlet(channels: channels, hop: frame.hop, from: outputStart)
     start = startFrame
+    neededEnd = grid.frames(for: segments).upperBound
+    wantedEnd = wanted.upperBound
     inputEnd = startFrame
   }
 
-  /// Processes more sound and passes on the output that is final, in order from `startFrame`.
+  /// Processes more sound and passes on the output that is final, in order from the first wanted frame.
   /// - Parameters:
   ///   - input: interleaved whole frames, full scale ±1; any number of them.
   ///   - output: called with interleaved whole frames, any number of times.
@@ -85,15 +95,16 @@ package struct Denoiser: ~Copyable {
     precondition(input.count.isMultiple(of: channels), "samples come in whole frames")
     var position = 0
     inputEnd += Int64(input.count / channels)
-    while block.fill(from: input, &position) { try submitBlock(output) }
+    while block.firstFrame < neededEnd, block.fill(from: input, &position) { try submitBlock(output) }
   }
 
-  /// Ends the sound and passes on the rest, for a total of as many frames as were processed. Call nothing after it.
+  /// Ends the sound and passes on the rest, for a total of as many frames as were processed and wanted. Call nothing
+  /// after it.
   package mutating func finish<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) {
     let hop = Int64(frame.hop)
     guard inputEnd > start else { return }
     // The last analysis frame that overlaps the sound is the one that begins in its last hop.
-    let endFrame = (inputEnd + hop - 1) / hop + 3
+    let endFrame = min((inputEnd + hop - 1) / hop + 3, neededEnd)
     pipeline.end(before: endFrame)
     while block.firstFrame < endFrame {
       block.appendSilence(.max)
@@ -102,18 +113,19 @@ package struct Denoiser: ~Copyable {
     while !pipeline.isFinished { try work(output) }
   }
 
-  /// Returns how much sound is needed before and after a part of a recording for its output to have the same bits as in
-  /// the whole.
-  ///
-  /// If the recording begins or ends closer than that, what there is suffices.
+  /// Returns the sound that must be processed so that a part of it, `wanted`, has the same bits as in the whole. It may
+  /// end after the recording.
   /// - Parameters:
+  ///   - wanted: frames of the recording before 2^60; not empty.
   ///   - sampleRate: in Hz.
-  ///   - channels: many channels at a high rate need less, because their segments are shorter to limit memory.
+  ///   - channels: the number of channels that the memory is meant for. Many channels at a high rate need less around
+  ///     the part, because their segments are shorter to limit memory.
   ///   - isTracked: whether the noise is tracked, which needs more.
-  package static func contextFrames(
-    sampleRate: Int, channels: Int = 1, isTracked: Bool = false
-  ) -> (before: Int64, after: Int64) {
-    SegmentGrid(frame: AnalysisFrame(sampleRate: sampleRate), channels: channels, isTracked: isTracked).context
+  package static func sound(
+    for wanted: Range<Int64>, sampleRate: Int, channels: Int = 1, isTracked: Bool = false
+  ) -> Range<Int64> {
+    SegmentGrid(frame: AnalysisFrame(sampleRate: sampleRate), channels: channels, isTracked: isTracked)
+      .sound(for: wanted)
   }
 
   /// Whether the settings' adaptation has found a change of the noise in what was output so far.
@@ -137,7 +149,7 @@ package struct Denoiser: ~Copyable {
 
   /// Outputs a segment if one is finished.
   private mutating func takeSegment<E: Error>(_ output: (Span<Float>) throws(E) -> Void) throws(E) -> Bool {
-    let end = inputEnd
+    let end = min(inputEnd, wantedEnd)
     return try pipeline.takeSegment { (frames, sums) throws(E) in
       try outlet.emit(frames, sums, upTo: end, output)
     }

@@ -13,20 +13,36 @@ package struct LinkedDenoiser: ~Copyable {
   /// Creates a denoiser; see `Denoiser` for the parameters. `settings.link` says which channels share one gain.
   package init(
     noise: NoiseCourse, settings: DenoiseSettings, sampleRate: Int, channels: Int, startFrame: Int64 = 0,
-    usesSecondThread: Bool = false
+    wanted: Range<Int64> = 0..<(.max), usesSecondThread: Bool = false
   ) {
-    let groups = (settings.link ?? ChannelLink(channels: channels)).groups(of: channels)
+    let groups = Self.groups(settings, channels)
     self.channels = channels
     self.usesSecondThread = usesSecondThread && groups.count > 1
     self.groups = groups.map { own in
-      // Besides spectra for each channel, there is as much again for each group.
       let denoiser = Denoiser(
         noise: noise.ofChannels(own), settings: settings, sampleRate: sampleRate, channels: own.count,
-        startFrame: startFrame,
-        usesSecondThread: usesSecondThread && groups.count == 1, budgetedChannels: channels + groups.count - 1)
+        startFrame: startFrame, wanted: wanted, usesSecondThread: usesSecondThread && groups.count == 1,
+        budgetedChannels: Self.budgetedChannels(groups, channels))
       return LinkedGroup(own, denoiser)
     }
   }
+
+  /// Returns the sound that must be processed so that a part of it, `wanted`, has the same bits as in the whole; see
+  /// `Denoiser`.
+  package static func sound(
+    for wanted: Range<Int64>, settings: DenoiseSettings, sampleRate: Int, channels: Int
+  ) -> Range<Int64> {
+    Denoiser.sound(
+      for: wanted, sampleRate: sampleRate, channels: budgetedChannels(groups(settings, channels), channels),
+      isTracked: settings.adaptation != nil)
+  }
+
+  private static func groups(_ settings: DenoiseSettings, _ channels: Int) -> [[Int]] {
+    (settings.link ?? ChannelLink(channels: channels)).groups(of: channels)
+  }
+
+  /// Besides spectra for each channel, there is as much again for each group.
+  private static func budgetedChannels(_ groups: [[Int]], _ channels: Int) -> Int { channels + groups.count - 1 }
 
   /// Whether the noise of any group has changed so far; see `Denoiser`.
   package var hasNoiseChanged: Bool { groups.contains { $0.denoiser.hasNoiseChanged } }

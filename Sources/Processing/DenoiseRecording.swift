@@ -68,7 +68,7 @@ struct DenoiseRecording {
     }
 
     let learnt = try learner.learn { frames in report(share * length.fraction(read: frames), ready: 0) }
-    let frames = FrameWindow(window, of: format, isTracked: parameters.settings.adaptation != nil)
+    let frames = FrameWindow(window, of: format, parameters.settings)
     var sound = CenteredSound(reader, isCentering: parameters.settings.reductionDB > 0)
     try begin(&sound, at: frames.read.lowerBound)
     let expected = min(length.total ?? length.estimate ?? 0, Int64(frames.wanted.count))
@@ -82,24 +82,22 @@ struct DenoiseRecording {
     kept.output = .denoised
     var denoiser = LinkedDenoiser(
       noise: learnt.course, settings: kept, sampleRate: format.sampleRate, channels: format.channels,
-      startFrame: sound.position, usesSecondThread: usesSecondThread)
-    var position = sound.position
+      startFrame: sound.position, wanted: frames.wanted, usesSecondThread: usesSecondThread)
+    var (processed, written) = (sound.position, frames.wanted.lowerBound)
     var pending = PendingSound()
     func write(_ output: Span<Float>) throws(ProcessingError) {
       var done = 0
       try pending.take(output.count) { (original) throws(ProcessingError) in
         let cleaned = output.extracting(done..<(done + original.count))
-        let wanted = frames.wanted(of: cleaned, at: position, channels: format.channels)
-        let first = position * Int64(format.channels) + Int64(wanted.lowerBound)
-        position += Int64(original.count / format.channels)
-        done += original.count
-        guard !wanted.isEmpty else { return }
         levels?.append(original, cleaned)
-        try target.write(cleaned.extracting(wanted), original: original.extracting(wanted), number: first)
+        try target.write(cleaned, original: original, number: written * Int64(format.channels))
+        written += Int64(original.count / format.channels)
+        done += original.count
       }
     }
     func denoise(_ original: Span<Float>, _ centered: Span<Float>) throws(ProcessingError) {
-      pending.append(original)
+      pending.append(original.extracting(frames.wanted(of: original, at: processed, channels: format.channels)))
+      processed += Int64(original.count / format.channels)
       try denoiser.process(centered) { (output: Span<Float>) throws(ProcessingError) in try write(output) }
     }
     while sound.position < frames.read.upperBound {

@@ -1,19 +1,19 @@
 import AudioIO
 import Denoise
 
-/// The frames of a recording to process, and the frames that must be read to make them the same as in the whole.
+/// The frames of a recording to write, and the frames that must be read to make them the same as in the whole.
 struct FrameWindow {
   var wanted: Range<Int64> = 0..<Int64.max
   var read: Range<Int64> = 0..<Int64.max
 
   /// Creates a window; the whole recording if `window` is nil.
-  init(_ window: TimeWindow?, of format: AudioFormat, isTracked: Bool) {
+  init(_ window: TimeWindow?, of format: AudioFormat, _ settings: DenoiseSettings) {
     guard let window else { return }
     func frame(_ seconds: Double) -> Int64 { Int64(min(seconds * Double(format.sampleRate), 0x1p60).rounded()) }
     let start = frame(window.start)
     wanted = start..<max(frame(window.end), start + 1)
-    let context = Denoiser.contextFrames(sampleRate: format.sampleRate, channels: format.channels, isTracked: isTracked)
-    read = max(0, wanted.lowerBound - context.before)..<(wanted.upperBound + context.after)
+    read = LinkedDenoiser.sound(
+      for: wanted, settings: settings, sampleRate: format.sampleRate, channels: format.channels)
   }
 
   /// Returns the wanted part of the interleaved `samples`, which begin at frame `position`.

@@ -45,20 +45,39 @@ import Testing
   }
 
   @Test(
-    "a window with its context has the same bits as in the whole",
+    "a window has the same bits as in the whole, and is all that comes out",
     arguments: [
       (40_000, 44_000), (0, 1), (59_999, 60_000), (131_999, 132_000), (70_001, 95_123), (100_000, 132_000),
+      // At the boundary between segments, of 24,576 frames, and one frame or three hops, of 96, beside it.
+      (49_151, 49_153), (49_152, 49_153), (49_151, 49_152), (48_863, 48_864), (48_864, 48_865),
     ])
   func window(start: Int, end: Int) {
     let samples = Array(sound(seconds: 17)[..<132_000])
-    let cleaning = Cleaning(sampleRate: rate, settings: DenoiseSettings(reductionDB: 25))
+    var cleaning = Cleaning(sampleRate: rate, settings: DenoiseSettings(reductionDB: 25))
     let profile = cleaning.flatProfile(meanSquare: 1e-4)
     let whole = cleaning.clean(samples, profile)
-    let context = Denoiser.contextFrames(sampleRate: rate)
-    let from = max(0, start - Int(context.before)), to = min(samples.count, end + Int(context.after))
-    let part = cleaning.clean(Array(samples[from..<to]), profile, from: Int64(from))
-    #expect(part.count == to - from)
-    #expect(Array(part[(start - from)..<(end - from)]) == Array(whole[start..<end]))
+    for usesSecondThread in [false, true] {
+      cleaning.usesSecondThread = usesSecondThread
+      #expect(cleaning.clean(start..<end, of: samples, NoiseCourse(profile)) == Array(whole[start..<end]))
+    }
+  }
+
+  @Test("a window that begins before the sound, or ends after it, is cut to it; one beyond it is empty")
+  func windowsAreCut() {
+    let samples = sound(seconds: 17)
+    let cleaning = Cleaning(sampleRate: rate)
+    let noise = NoiseCourse(cleaning.flatProfile(meanSquare: 1e-4))
+    let whole = cleaning.clean(samples, noise, from: 5000)
+    let end = 5000 + samples.count
+    for (wanted, part) in [
+      (0..<6000, 0..<1000), (90_000..<10_000_000, 85_000..<samples.count), (end..<(end + 1), 0..<0),
+      (1 << 50..<1 << 60, 0..<0),
+    ] {
+      let output = cleaning.clean(
+        samples, noise, from: 5000, wanted: Int64(wanted.lowerBound)..<Int64(wanted.upperBound))
+      #expect(output.count == part.count)
+      #expect(output == Array(whole[part]))
+    }
   }
 
   @Test(
@@ -82,8 +101,8 @@ import Testing
       channels: 1)
     var count = 0
     denoiser.process(samples.span) { count += $0.count }
-    let context = Denoiser.contextFrames(sampleRate: rate)
-    #expect(samples.count - count <= Int(context.after))
+    let grid = SegmentGrid(frame: AnalysisFrame(sampleRate: rate), channels: 1)
+    #expect(samples.count - count <= (grid.segmentHops + grid.contextHops + 4) * grid.hop)
     denoiser.finish { count += $0.count }
     #expect(count == samples.count)
   }
@@ -111,8 +130,5 @@ import Testing
     let grid = SegmentGrid(frame: frame, channels: channels)
     #expect(grid.segmentHops == segment)
     #expect(grid.contextHops == context)
-    let one = Denoiser.contextFrames(sampleRate: sampleRate)
-    let all = Denoiser.contextFrames(sampleRate: sampleRate, channels: channels)
-    #expect(all.before <= one.before && all.after <= one.after)
   }
 }

@@ -167,13 +167,33 @@ import Testing
   func window(start: Int, end: Int) {
     let samples = Array(noise([0, 12, -14, 6, 20, 0])[..<260_000])
     let profile = cleaning(nil).flatProfile(meanSquare: 1e-4)
-    let context = Denoiser.contextFrames(sampleRate: rate, isTracked: true)
-    let from = max(0, start - Int(context.before)), to = min(samples.count, end + Int(context.after))
     for adaptation in NoiseAdaptation.allCases {
       let whole = cleaning(adaptation).clean(samples, profile)
-      let part = cleaning(adaptation).clean(Array(samples[from..<to]), profile, from: Int64(from))
-      let isSame = part[(start - from)..<(end - from)] == whole[start..<end]
+      let part = cleaning(adaptation).clean(start..<end, of: samples, NoiseCourse(profile))
+      let isSame = part == Array(whole[start..<end])
       #expect(isSame)
+    }
+  }
+
+  /// As short as six channels at 48 kHz have them: S − 2 C is 2 frames, and stretches begin up to 3 frames later than
+  /// at r S + C, so that a segment's context may begin in the last but one stretch before its own.
+  @Test("so has a window in short segments", arguments: 0..<4)
+  func shortSegments(segment: Int) {
+    let grid = SegmentGrid(frame: AnalysisFrame(sampleRate: rate), channels: 36, isTracked: true)
+    #expect(grid.segmentHops - 2 * grid.contextHops == 2)
+    let samples = Array(noise([0, 12, -14, 6], seconds: 4)[..<120_000])
+    let start = (5 + segment) * grid.segmentHops * grid.hop
+    for adaptation in NoiseAdaptation.allCases {
+      var cleaning = cleaning(adaptation)
+      cleaning.budgetedChannels = 36
+      let profile = cleaning.flatProfile(meanSquare: 1e-4)
+      let whole = cleaning.clean(samples, profile)
+      for usesSecondThread in [false, true] {
+        cleaning.usesSecondThread = usesSecondThread
+        let part = cleaning.clean(start..<(start + 1000), of: samples, NoiseCourse(profile))
+        let isSame = part == Array(whole[start..<(start + 1000)])
+        #expect(isSame)
+      }
     }
   }
 

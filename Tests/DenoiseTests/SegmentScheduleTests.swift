@@ -30,6 +30,7 @@ import Testing
         #expect(
           (block + 1) * Int64(grid.blockHops) - kept <= oldest * Int64(grid.segmentHops) - Int64(grid.contextHops))
         if let pending { #expect((block + 1) * Int64(grid.blockHops) - kept <= pending) }
+        for case .block(let other) in running { #expect((block + 1 - other) * Int64(grid.blockHops) <= kept) }
       case .stretch(let stretch):
         #expect(schedule.context(ofStretch: stretch).allSatisfy(analyzed.contains))
         pending = schedule.context(ofStretch: stretch).lowerBound / 4 * 4
@@ -69,17 +70,23 @@ import Testing
     arguments: [
       (1, 48000, 2, false), (2, 48000, 2, false), (2, 192_000, 2, false), (2, 768_000, 32, false),
       (1, 48000, 2, true), (2, 48000, 2, true), (1, 192_000, 2, true), (2, 192_000, 2, true), (2, 768_000, 32, true),
+      (1, 48000, 6, true), (2, 48000, 6, true),
     ], [Int64(0), 1, 700])
   func orders(_ recording: (threads: Int, sampleRate: Int, channels: Int, isTracked: Bool), first: Int64) {
     let (threads, sampleRate, channels, isTracked) = recording
     let grid = SegmentGrid(frame: AnalysisFrame(sampleRate: sampleRate), channels: channels, isTracked: isTracked)
     let segment = Int64(grid.segmentHops), block = Int64(grid.blockHops)
-    for turn in 0..<20 {
+    for turn in 0..<40 {
       var random = TestRandom(for: turn)
-      let endFrame = first + Int64.random(in: 1...1500, using: &random)
+      // All segments in the first half of the turns, then one to three of them.
+      let from = first / segment + (turn < 20 ? 0 : Int64(turn % 4))
+      let segments = from..<(turn < 20 ? .max / segment : from + Int64.random(in: 1...3, using: &random))
+      let needed = turn < 20 ? first..<(.max) : grid.frames(for: segments).clamped(to: 0..<(.max))
+      let endFrame = min(needed.lowerBound + Int64.random(in: 1...1500, using: &random), needed.upperBound)
       var run = Run(
-        schedule: SegmentSchedule(grid: grid, isShared: threads > 1, startingAt: first), grid: grid,
-        kept: Int64(grid.keptFrames(isShared: threads > 1)), oldest: first / segment, isTracked: isTracked)
+        schedule: SegmentSchedule(
+          grid: grid, isShared: threads > 1, startingAt: needed.lowerBound, segments: segments),
+        grid: grid, kept: Int64(grid.keptFrames(isShared: threads > 1)), oldest: from, isTracked: isTracked)
       var steps = 0
       while !run.schedule.isFinished && steps < 100_000 {
         steps += 1
@@ -93,14 +100,15 @@ import Testing
           }
         }
       }
-      #expect(run.output == Array((first / segment)...((endFrame - 1) / segment)))
+      let end = min(segments.upperBound, (endFrame - 1) / segment + 1)
+      #expect(run.output == Array(from..<max(from, end)))
     }
   }
 
   @Test(arguments: [true, false])
   func aThreadBeginsTheTaskThatItPrefers(prefersSegments: Bool) {
     let grid = SegmentGrid(frame: AnalysisFrame(sampleRate: 48000), channels: 2)
-    var schedule = SegmentSchedule(grid: grid, isShared: true, startingAt: 0)
+    var schedule = SegmentSchedule(grid: grid, isShared: true, startingAt: 0, segments: 0..<(.max))
     for block in 0..<Int64(10) {
       schedule.acceptBlock()
       #expect(schedule.begin(prefersSegments: true) == .block(block))

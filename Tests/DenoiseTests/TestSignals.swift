@@ -58,6 +58,8 @@ struct Cleaning {
   var channels = 1
   var settings = DenoiseSettings()
   var usesSecondThread = false
+  /// The number of channels that the memory is meant for; nil for as many as there are.
+  var budgetedChannels: Int?
 
   func profile(of samples: [Float], countsSilence: Bool = false) throws(DenoiseError) -> NoiseProfile {
     var builder = NoiseProfileBuilder(sampleRate: sampleRate, channels: channels, countsSilence: countsSilence)
@@ -79,13 +81,23 @@ struct Cleaning {
     clean(samples, NoiseCourse(profile), from: startFrame, pieces: pieces)
   }
 
+  /// Cleans only a part of one channel's sound, from no more samples than that needs.
+  func clean(_ wanted: Range<Int>, of samples: [Float], _ noise: NoiseCourse) -> [Float] {
+    let wanted = Int64(wanted.lowerBound)..<Int64(wanted.upperBound)
+    let needed = Denoiser.sound(
+      for: wanted, sampleRate: sampleRate, channels: budgetedChannels ?? 1, isTracked: settings.adaptation != nil)
+    let part = samples[Int(needed.lowerBound)..<min(samples.count, Int(needed.upperBound))]
+    return clean(Array(part), noise, from: needed.lowerBound, wanted: wanted)
+  }
+
   func clean(
-    _ samples: [Float], _ noise: NoiseCourse, from startFrame: Int64 = 0, pieces: [Int] = [4096]
+    _ samples: [Float], _ noise: NoiseCourse, from startFrame: Int64 = 0, wanted: Range<Int64> = 0..<(.max),
+    pieces: [Int] = [4096]
   ) -> [Float] {
     var output: [Float] = []
     var denoiser = Denoiser(
       noise: noise, settings: settings, sampleRate: sampleRate, channels: channels, startFrame: startFrame,
-      usesSecondThread: usesSecondThread)
+      wanted: wanted, usesSecondThread: usesSecondThread, budgetedChannels: budgetedChannels)
     var position = 0, turn = 0
     while position < samples.count {
       let end = min(samples.count, position + pieces[turn % pieces.count] * channels)

@@ -20,7 +20,6 @@ struct SegmentGrid: Sendable, Equatable {
   /// The frames before and after a stretch that the tracking of its noise needs; 0 if it isn't tracked.
   let trackingHops: Int
   let hop: Int
-  let frameLength: Int
 
   /// S = 256 frames of 12 ms, C = 64: 3.1 s and 0.77 s. Compared with a context of 200, the output in the worst of ten
   /// clips with a floor of −25 dB differs by −41 dB of its level for C = 16, −47 for 24, −52 for 32, −66 for 64, and
@@ -45,16 +44,38 @@ struct SegmentGrid: Sendable, Equatable {
     blockHops = min(Self.usualBlockHops, contextHops / 2 * 2)
     trackingHops = isTracked ? contextHops * 3 / 8 * 4 : 0
     hop = frame.hop
-    frameLength = frame.length
   }
 
-  /// Frames of sound needed before and after a window.
-  var context: (before: Int64, after: Int64) {
-    let reach = Int64((segmentHops + contextHops) * hop + frameLength)
-    guard trackingHops > 0 else { return (reach, reach) }
-    // The segment's context begins in the stretch before its own; a stretch may begin and end three frames later.
-    let earlier = Int64((segmentHops - 2 * contextHops + trackingHops + 4) * hop)
-    return (reach + earlier, reach + Int64((trackingHops + 4) * hop))
+  /// Returns the segments whose sound overlaps a range of the recording's, which isn't empty.
+  func segments(in sound: Range<Int64>) -> Range<Int64> {
+    let first = sound.lowerBound / Int64(hop), last = (sound.upperBound - 1) / Int64(hop) + 3
+    return first / Int64(segmentHops)..<last / Int64(segmentHops) + 1
+  }
+
+  /// Returns the frames whose analysis these segments need; the first ones may be before the recording's start.
+  func frames(for segments: Range<Int64>) -> Range<Int64> {
+    let first = segments.lowerBound * Int64(segmentHops) - Int64(contextHops)
+    let end = segments.upperBound * Int64(segmentHops) + Int64(contextHops)
+    guard trackingHops > 0 else { return first..<end }
+    let stretches = firstStretch(of: segments.lowerBound)..<segments.upperBound
+    let context = Int64(trackingHops)
+    return (start(ofStretch: stretches.lowerBound) - context)..<(start(ofStretch: stretches.upperBound) + context)
+  }
+
+  /// Returns the first frame of a stretch, which consists of whole ticks; see NoiseTracker.
+  func start(ofStretch stretch: Int64) -> Int64 { (stretch * Int64(segmentHops) + Int64(contextHops) + 3) / 4 * 4 }
+
+  /// Returns the first stretch that a segment's context overlaps. The context begins S − 2 C frames after
+  /// (s − 1) S + C, and a stretch begins up to three frames after that, so in short segments it may be stretch s − 2.
+  func firstStretch(of segment: Int64) -> Int64 {
+    start(ofStretch: segment - 1) <= segment * Int64(segmentHops) - Int64(contextHops) ? segment - 1 : segment - 2
+  }
+
+  /// Returns the sound that must be processed so that a part of it, `wanted`, has the same bits as in the whole.
+  func sound(for wanted: Range<Int64>) -> Range<Int64> {
+    let frames = frames(for: segments(in: wanted))
+    // Three hops of each frame are before its own, and a pair of frames needs the hops of both.
+    return max(0, (frames.lowerBound - 4) * Int64(hop))..<(frames.upperBound + 1) * Int64(hop)
   }
 
   /// The number of frames whose analysis is kept: those that a segment and the tracking need, in whole blocks, and with

@@ -44,7 +44,7 @@ final class SegmentPipeline: @unchecked Sendable {  // see `sums`
 
   init(
     grid: SegmentGrid, frame: AnalysisFrame, channels: Int, noise: FrameNoise, gainRule: SegmentGains,
-    tracker: NoiseTracker?, startingAt first: Int64, usesSecondThread: Bool
+    tracker: NoiseTracker?, startingAt first: Int64, segments: Range<Int64>, usesSecondThread: Bool
   ) {
     onsetFinder = OnsetFinder(frame: frame, channels: channels)
     analysis = FrameAnalysis(
@@ -57,7 +57,8 @@ final class SegmentPipeline: @unchecked Sendable {  // see `sums`
       frame: frame, channels: channels, count: grid.keptFrames(isShared: usesSecondThread),
       segmentHops: grid.segmentHops, isTracked: tracker != nil)
     shared = Mutex(
-      Shared(schedule: SegmentSchedule(grid: grid, isShared: usesSecondThread, startingAt: first)))
+      Shared(
+        schedule: SegmentSchedule(grid: grid, isShared: usesSecondThread, startingAt: first, segments: segments)))
     sums = (0..<(usesSecondThread ? 2 : 1)).map { _ in
       RowRing(width: (grid.segmentHops + 3) * frame.hop, count: channels)
     }

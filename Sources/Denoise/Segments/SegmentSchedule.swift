@@ -36,18 +36,23 @@ struct SegmentSchedule: Sendable {
   private var isComputing = false
   /// The first segment that isn't output.
   private var nextOutput: Int64
+  /// The segments to output end before this one.
+  private let endSegment: Int64
 
-  /// - Parameter isShared: whether there are two threads.
-  init(grid: SegmentGrid, isShared: Bool, startingAt first: Int64) {
+  /// - Parameters:
+  ///   - isShared: whether there are two threads.
+  ///   - first: the first frame.
+  ///   - segments: those to output, as far as there are frames.
+  init(grid: SegmentGrid, isShared: Bool, startingAt first: Int64, segments: Range<Int64>) {
     self.grid = grid
     self.isShared = isShared
     firstFrame = first
     nextBlock = first / Int64(grid.blockHops)
     nextAnalysis = nextBlock
-    nextSegment = first / Int64(grid.segmentHops)
+    nextSegment = segments.lowerBound
     nextOutput = nextSegment
-    // Its context begins in the stretch before.
-    nextStretch = nextSegment - 1
+    endSegment = segments.upperBound
+    nextStretch = grid.firstStretch(of: nextSegment)
   }
 
   // MARK: Blocks arrive
@@ -78,9 +83,10 @@ struct SegmentSchedule: Sendable {
     return .block(nextAnalysis - 1)
   }
 
-  /// The first frame whose analysis is still needed.
+  /// The first frame whose analysis is still needed, or is being written. The first block begins before the first
+  /// segment's context.
   private var firstKept: Int64 {
-    let kept = nextSegment * Int64(grid.segmentHops) - Int64(grid.contextHops)
+    let kept = min(nextSegment * Int64(grid.segmentHops) - Int64(grid.contextHops), analyzed)
     return grid.trackingHops > 0 ? min(kept, context(ofStretch: nextStretch).lowerBound / 4 * 4) : kept
   }
 
@@ -88,7 +94,7 @@ struct SegmentSchedule: Sendable {
   private var analyzed: Int64 { (running.min() ?? nextAnalysis) * Int64(grid.blockHops) }
 
   private mutating func beginStretch() -> Task? {
-    guard grid.trackingHops > 0, !isTracking, nextStretch <= nextSegment + 1,
+    guard grid.trackingHops > 0, !isTracking, nextStretch <= nextSegment + 1, nextStretch < endSegment,
       context(ofStretch: nextStretch).upperBound <= analyzed
     else { return nil }
     isTracking = true
@@ -97,8 +103,8 @@ struct SegmentSchedule: Sendable {
 
   private mutating func beginSegment() -> Task? {
     guard grid.trackingHops == 0 || nextStretch > nextSegment else { return nil }
-    guard !isComputing, nextSegment - nextOutput < (isShared ? 2 : 1), !frames(of: nextSegment).isEmpty,
-      context(of: nextSegment).upperBound <= analyzed
+    guard !isComputing, nextSegment - nextOutput < (isShared ? 2 : 1), nextSegment < endSegment,
+      !frames(of: nextSegment).isEmpty, context(of: nextSegment).upperBound <= analyzed
     else { return nil }
     isComputing = true
     return .segment(nextSegment)
@@ -122,7 +128,9 @@ struct SegmentSchedule: Sendable {
   mutating func releaseSegment() { nextOutput += 1 }
 
   /// Whether everything was computed and output, after the end.
-  var isFinished: Bool { endFrame.map { nextOutput * Int64(grid.segmentHops) >= $0 } ?? false }
+  var isFinished: Bool {
+    nextOutput >= endSegment || endFrame.map { nextOutput * Int64(grid.segmentHops) >= $0 } ?? false
+  }
 
   // MARK: Frames
 
@@ -132,7 +140,7 @@ struct SegmentSchedule: Sendable {
   /// Returns the frames of a segment and its context.
   func context(of segment: Int64) -> Range<Int64> { frames(of: segment, around: Int64(grid.contextHops)) }
 
-  /// Returns the frames of a stretch, which consists of whole ticks; see NoiseTracker.
+  /// Returns the frames of a stretch.
   func frames(ofStretch stretch: Int64) -> Range<Int64> { frames(ofStretch: stretch, around: 0) }
 
   /// Returns the frames of a stretch and its context.
@@ -141,10 +149,8 @@ struct SegmentSchedule: Sendable {
   }
 
   private func frames(ofStretch stretch: Int64, around context: Int64) -> Range<Int64> {
-    func boundary(_ stretch: Int64) -> Int64 {
-      (stretch * Int64(grid.segmentHops) + Int64(grid.contextHops) + 3) / 4 * 4
-    }
-    let first = max(firstFrame, boundary(stretch) - context), end = boundary(stretch + 1) + context
+    let first = max(firstFrame, grid.start(ofStretch: stretch) - context)
+    let end = grid.start(ofStretch: stretch + 1) + context
     return first..<max(first, min(end, endFrame ?? end))
   }
 
