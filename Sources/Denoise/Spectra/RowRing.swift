@@ -6,7 +6,8 @@ typealias Row = UnsafeMutablePointer<Float>
 /// Rows of numbers, one per frame, in a ring: frame f has row f modulo their number.
 ///
 /// Tasks on several threads use different rows at the same time; SegmentSchedule sees to it that no row is written
-/// while another task uses it. The values are undefined at first. The system provides memory as rows are first used.
+/// while another task uses it. The values are undefined at first. The system provides memory as rows are first used: in
+/// pieces of 2 MB ("huge pages") if it can, because 16 MB in pages of 4 KB take 7 ms instead of 0.6.
 @safe final class RowRing: @unchecked Sendable {  // see above
   /// Numbers per row.
   let width: Int
@@ -21,10 +22,16 @@ typealias Row = UnsafeMutablePointer<Float>
     self.width = width
     self.count = count
     distance = (width + 15) / 16 * 16
-    let bytes = unsafe aligned_alloc(64, count * distance * MemoryLayout<Float>.stride)
+    let size = count * distance * MemoryLayout<Float>.stride
+    let isLarge = size >= Self.pieceBytes
+    let bytes = unsafe aligned_alloc(isLarge ? Self.pieceBytes : 64, size)
     guard let bytes = unsafe bytes else { fatalError("no memory for \(count) rows of \(width)") }
+    // The last piece isn't whole, and keeps ordinary pages.
+    if isLarge { unsafe madvise(bytes, size / Self.pieceBytes * Self.pieceBytes, MADV_HUGEPAGE) }
     unsafe memory = bytes.bindMemory(to: Float.self, capacity: count * distance)
   }
+
+  private static let pieceBytes = 2 << 20
 
   deinit { unsafe free(memory) }
 
