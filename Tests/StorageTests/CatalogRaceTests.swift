@@ -1,53 +1,17 @@
-import Dispatch
-import Foundation
 import PresentRows
-import Synchronization
 import Terms
 import Testing
 
 @testable import Storage
 
-/// Races between eight nodes that share a catalog, each with a thread. PostgreSQL runs transactions side by side, which
-/// shows what SQLite's single writer hides.
+/// Races between eight nodes that share a catalog: each call that checks before it changes, called by all at once.
 @Suite(.onEveryEngine) struct CatalogRaceTests {
-  private let folder: TemporaryFolder
-  private let engines: [CountedEngine]
-  private let nodes: [Catalog]
-  private static let threads = 8
+  private let nodes: RacingNodes
   private static let rounds = 25
 
-  init() throws {
-    folder = try TemporaryFolder()
-    let path = folder("catalog.sqlite")
-    engines = try (0..<Self.threads).map { _ in CountedEngine(try CatalogEngine.current.open(path)) }
-    nodes = engines.map { Catalog(engine: $0, holder: LeaseHolder(name: "node", terms: LeaseHolder.Terms())) }
-  }
+  init() throws { nodes = try RacingNodes() }
 
-  private var catalog: Catalog { nodes[0] }
-
-  /// Runs `body` on eight threads at once, each on a node of its own, and returns its results.
-  private func race<Value: Sendable>(
-    _ body: @escaping @Sendable (_ thread: Int, _ node: Catalog) throws -> Value
-  ) async throws -> [Value] {
-    let results = Mutex<[Result<Value, any Error>]>([])
-    let group = DispatchGroup()
-    for thread in 0..<Self.threads {
-      group.enter()
-      Thread.detachNewThread { [nodes] in
-        let result = Result { try body(thread, nodes[thread]) }
-        results.withLock { $0.append(result) }
-        group.leave()
-      }
-    }
-    await withCheckedContinuation { continuation in group.notify(queue: .global()) { continuation.resume() } }
-    return try results.withLock { $0 }.map { try $0.get() }
-  }
-
-  /// Prints how often transactions were repeated, for `docs`.
-  private func report(_ race: String) {
-    let (calls, retries) = (engines.map(\.calls).reduce(0, +), engines.map(\.retries).reduce(0, +))
-    print("race on \(CatalogEngine.current.name): \(race): \(calls) writes, \(retries) repeated")
-  }
+  private var catalog: Catalog { nodes.catalog }
 
   private func insertRecordings() throws -> [Recording] {
     let recordings = (0..<Self.rounds).map { sample("\($0).wav") }
@@ -64,18 +28,18 @@ import Testing
   @Test("eight simultaneous requests for the same conversion get one job")
   func sharedJob() async throws {
     let recordings = try insertRecordings()
-    let found = try await race { _, node in
+    let found = try await nodes.race { _, node in
       try recordings.map { try node.sharedJob(orElse: Job(kind: .convert, recording: $0.id)).job.id }
     }
     #expect(Set(found.flatMap { $0 }).count == Self.rounds)
     #expect(try catalog.unfinishedJobs().count == Self.rounds)
-    report("the same conversion")
+    nodes.report("the same conversion")
   }
 
   @Test("a job, labels or a derived recording inserted while the recording is deleted leave nothing behind")
   func deletion() async throws {
     let recordings = try insertRecordings()
-    let outcomes = try await race { thread, node in
+    let outcomes = try await nodes.race { thread, node in
       try recordings.enumerated().map { number, recording in
         do throws(StorageError) {
           switch (number + thread) % 8 {
@@ -99,7 +63,7 @@ import Testing
     // Those that were to be derived were deleted with their jobs.
     #expect(try catalog.recordings(limit: 1000).isEmpty)
     #expect(try catalog.storedByTenant().isEmpty)
-    report("a job or labels and the deletion of their recording")
+    nodes.report("a job or labels and the deletion of their recording")
   }
 
   /// Inserts a job unless its recording is gone.
@@ -110,7 +74,7 @@ import Testing
   @Test("an old recording is kept if a job begins to read it, whichever node deletes old ones")
   func retention() async throws {
     let recordings = try insertRecordings()
-    let deleted = try await race { thread, node in
+    let deleted = try await nodes.race { thread, node in
       try recordings.map { recording in
         if thread >= 4 {
           return try node.deleteRecordings(createdBefore: recording.createdAt + 1e9, limit: 3).map(\.id)
@@ -123,17 +87,17 @@ import Testing
     #expect(Set(deleted).count == deleted.count, "each is deleted once")
     #expect(Set(deleted).union(kept) == Set(recordings.map(\.id)) && Set(deleted).isDisjoint(with: kept))
     #expect(Set(try catalog.unfinishedJobs().map(\.recording)).isDisjoint(with: deleted))
-    report("new jobs and retention")
+    nodes.report("new jobs and retention")
   }
 
   @Test("each job is claimed once, and ends once: as the first thread that finishes, fails or cancels it says")
   func claims() async throws {
     let jobs = try insertJobs()
-    let tokens = try await race { thread, node in
+    let tokens = try await nodes.race { thread, node in
       try (thread % 2 == 0 ? jobs : jobs.reversed()).compactMap { try node.claim($0.id).written?.token }
     }.flatMap { $0 }
     #expect(tokens.count == jobs.count && Set(tokens.map(\.job)).count == jobs.count)
-    let ends = try await race { thread, node in
+    let ends = try await nodes.race { thread, node in
       try tokens.compactMap { token -> String? in
         // Renewals get in the way of the others.
         if thread % 4 == 2 {
@@ -152,7 +116,7 @@ import Testing
     let transitions = ends.filter { !$0.hasSuffix("cancelled") }
     #expect(Set(transitions).count == transitions.count, "a job ends once")
     #expect(transitions.count + states.count { $0 == .cancelled } == jobs.count)
-    report("claims, ends and cancellations")
+    nodes.report("claims, ends and cancellations")
   }
 
   /// Queues a job. Returns false if its client has as many as it may.
@@ -166,18 +130,18 @@ import Testing
   @Test("nodes that queue and begin a client's jobs at once keep its limits together")
   func jobLimits() async throws {
     let limits = JobLimits(unfinished: { $0.isEmpty ? nil : 3 }, running: { $0.isEmpty ? nil : 1 })
-    for node in nodes { node.limitJobs(limits) }
+    for node in nodes.catalogs { node.limitJobs(limits) }
     let recording = sample()
     try catalog.insert(recording)
     // All threads queue a job of one client, then one of the next.
-    let queued = try await race { _, node in
+    let queued = try await nodes.race { _, node in
       try (0..<Self.rounds).count { try Self.queue(recording.id, for: "client \($0)", node) }
     }
     #expect(queued.reduce(0, +) == 3 * Self.rounds)
     let jobs = Dictionary(grouping: try catalog.unfinishedJobs(), by: \.client)
     #expect(jobs.count == Self.rounds && jobs.values.allSatisfy { $0.count == 3 })
     // Of a client's three jobs, all are claimed at once, each by two or three threads.
-    let begun = try await race { thread, node in
+    let begun = try await nodes.race { thread, node in
       try jobs.values.compactMap { jobs in try node.claim(jobs[thread % 3].id).written }
     }.flatMap { $0 }
     #expect(begun.count == Self.rounds && Set(begun.map(\.job.client)).count == Self.rounds)
@@ -189,14 +153,14 @@ import Testing
       _ = try catalog.finish(claimed.token, with: "{}")
     }
     #expect(try catalog.unfinishedJobs().isEmpty)
-    report("one client's jobs")
+    nodes.report("one client's jobs")
   }
 
   @Test("jobs of one tenant that end in all ways at once never wait for each other in a circle")
   func endings() async throws {
     let source = sample()
     try catalog.insert(source)
-    _ = try await race { thread, node in
+    _ = try await nodes.race { thread, node in
       for _ in 0..<Self.rounds {
         let recording = sample()
         if thread % 4 == 0 {
@@ -219,27 +183,25 @@ import Testing
       }
     }
     #expect(try catalog.unfinishedJobs().isEmpty)
-    #expect(engines.map(\.retries).reduce(0, +) == 0)
-    report("jobs that end in all ways")
+    #expect(nodes.retries == 0)
+    nodes.report("jobs that end in all ways")
   }
 
   @Test("nodes that look for lost leases at once end each once")
   func lostLeases() async throws {
     let jobs = try insertJobs()
-    let dead = Catalog(
-      engine: try CatalogEngine.current.open(folder("catalog.sqlite")),
-      holder: LeaseHolder(name: "dead", terms: .init(seconds: -60)))
+    let dead = try nodes.deadNode()
     for job in jobs { _ = try #require(try dead.claim(job.id).written) }
-    let counts = try await race { _, node in try node.endLostLeases() }
+    let counts = try await nodes.race { _, node in try node.endLostLeases() }
     #expect(counts.reduce(0, +) == jobs.count)
     #expect(try catalog.unfinishedJobs().allSatisfy { $0.state == .queued && $0.interruptions == 1 })
-    report("lost leases")
+    nodes.report("lost leases")
   }
 
   @Test("recordings of one tenant inserted at once are all counted, and never more than its limit")
   func usage() async throws {
     let tenant = Tenant(stored: "busy")
-    let made = try await race { _, node in
+    let made = try await nodes.race { _, node in
       try (0..<Self.rounds).count { _ in
         do throws(StorageError) {
           try node.of(tenant).insert(sample(), within: StoredLimits(recordings: 150))
@@ -249,13 +211,13 @@ import Testing
     }
     #expect(made.reduce(0, +) == 150)
     #expect(try catalog.storedByTenant()[tenant]?.recordings == 150)
-    report("recordings of one tenant")
+    nodes.report("recordings of one tenant")
   }
 
   @Test("a request that eight send under one key is carried out once")
   func keys() async throws {
     let tenant = Tenant.none
-    let outcomes = try await race { thread, node in
+    let outcomes = try await nodes.race { thread, node in
       try (0..<Self.rounds).map { number -> String in
         let (part, key) = (node.of(tenant), "k\(number)")
         guard case .held(let kept) = try part.holdKey(scope: "s", key: key) else { return "in use" }
@@ -271,7 +233,7 @@ import Testing
     let recordings = Set(try catalog.recordings(limit: 1000).map(\.id.text))
     #expect(recordings.count == Self.rounds)
     #expect(outcomes.flatMap { $0 }.allSatisfy { recordings.contains($0) || $0 == "in use" })
-    report("requests with a key")
+    nodes.report("requests with a key")
   }
 
   @Test("nodes that call due webhooks at once claim each once")
@@ -282,10 +244,117 @@ import Testing
       try catalog.insert(
         sample(), jobs: [job], webhooks: [Webhook(job: job.id, url: "https://a.example/", notBefore: .now)])
     }
-    let claimed = try await race { _, node in
+    // A node that is gone had begun to call.
+    for webhook in try catalog.dueWebhooks(limit: 100) {
+      _ = try #require(try catalog.claimWebhook(of: webhook.job, forSeconds: -60))
+    }
+    let claimed = try await nodes.race { _, node in
       try node.dueWebhooks(limit: 100).compactMap { try node.claimWebhook(of: $0.job, forSeconds: 60)?.job }
     }.flatMap { $0 }
     #expect(claimed.count == Self.rounds && Set(claimed).count == Self.rounds)
-    report("webhooks")
+    nodes.report("webhooks")
+  }
+
+  @Test("a key that a node has left behind is taken over by one of eight")
+  func abandonedKeys() async throws {
+    let dead = try nodes.deadNode()
+    for number in 0..<Self.rounds { _ = try dead.of(.none).holdKey(scope: "s", key: "\(number)") }
+    let held = try await nodes.race { _, node in
+      try (0..<Self.rounds).filter { try node.of(.none).holdKey(scope: "s", key: "\($0)") == .held(nil) }
+    }.flatMap { $0 }
+    #expect(held.sorted() == Array(0..<Self.rounds))
+    nodes.report("keys left behind")
+  }
+
+  @Test("of changes of one recording, track or profile at once, none is lost")
+  func changes() async throws {
+    let recording = sample("")
+    try catalog.insert(recording)
+    let track = LabelTrack(of: recording.id, name: "t", kind: .labels, language: nil, source: .upload)
+    try catalog.insert(track, [], limit: 1)
+    let profile = profile(of: recording)
+    try catalog.insert(profile, limit: 1)
+    let rounds = 10
+    _ = try await nodes.race { thread, node in
+      for _ in 0..<rounds {
+        _ = try node.update(recording.id) { $0.name += "x" }
+        _ = try node.update(track.id, if: { _ in true }) { $0.name = "\(thread)" }
+        _ = try node.renameNoiseProfile(profile.id, to: "\(thread)") { _ in true }
+      }
+    }
+    let count = Int64(rounds * RacingNodes.count)
+    #expect(try (catalog.recording(recording.id)?.name.count).map(Int64.init) == count)
+    #expect(try catalog.labelTracks(of: recording.id).map(\.version) == [track.version + count])
+    #expect(try catalog.noiseProfile(profile.id)?.version == profile.version + count)
+    nodes.report("changes of the same rows")
+  }
+
+  private func profile(of recording: Recording) -> KeptProfile {
+    KeptProfile(name: "p", recording: recording.id, noise: nil, sampleRate: nil, channels: 1, spectrum: [1, 2, 3])
+  }
+
+  @Test("tracks and profiles that are inserted at once are never more than the limit")
+  func counted() async throws {
+    let recording = sample()
+    try catalog.insert(recording)
+    let profile = profile(of: recording)
+    let inserted = try await nodes.race { _, node in
+      try (0..<5).map { _ in
+        var (tracks, profiles) = (1, 1)
+        let track = LabelTrack(of: recording.id, name: "t", kind: .labels, language: nil, source: .upload)
+        do { try node.insert(track, [], limit: 12) } catch StorageError.tooManyLabelTracks { tracks = 0 }
+        let another = KeptProfile(
+          name: "p", recording: profile.recording, noise: nil, sampleRate: nil, channels: 1, spectrum: [1])
+        do { try node.insert(another, limit: 12) } catch StorageError.tooManyNoiseProfiles { profiles = 0 }
+        return (tracks, profiles)
+      }
+    }.flatMap { $0 }
+    #expect(inserted.map(\.0).reduce(0, +) == 12 && inserted.map(\.1).reduce(0, +) == 12)
+    #expect(try catalog.labelTracks(of: recording.id).count == 12 && catalog.noiseProfiles(limit: 99).count == 12)
+    nodes.report("limits of tracks and profiles")
+  }
+
+  @Test("a waveform that eight find missing at once is built again by one job")
+  func rebuilding() async throws {
+    let recordings = try insertRecordings()
+    for recording in recordings { _ = try catalog.update(recording.id) { $0.waveformState = .failed } }
+    let begun = try await nodes.race { _, node in
+      try recordings.count { recording in
+        let job = Job(kind: .waveform, recording: recording.id)
+        let isFailed: @Sendable (Recording) -> Bool = { $0.waveformState == .failed }
+        return try node.update(recording.id, if: isFailed, inserting: job) { $0.waveformState = .queued } != nil
+      }
+    }
+    #expect(begun.reduce(0, +) == Self.rounds)
+    #expect(try Set(catalog.unfinishedJobs().map(\.recording)) == Set(recordings.map(\.id)))
+    #expect(try catalog.unfinishedJobs().count == Self.rounds)
+    nodes.report("waveforms that are missing")
+  }
+
+  @Test("conversions that are kept at once have no more bytes together than they may")
+  func keptConversions() async throws {
+    let shares = try (0..<RacingNodes.count).map { _ in try insertRecordings() }
+    let kept = try await nodes.race { thread, node in
+      try shares[thread].count { recording in
+        let job = Job(kind: .convert, recording: recording.id)
+        try node.insert(job)
+        guard let token = try node.claim(job.id).written?.token else { return false }
+        let conversion = Conversion(
+          recording: recording.id, format: "mp3", key: ObjectKey(recording.id, "converted-\(token.name).mp3"),
+          bytes: 30,
+          sha256: "")
+        return try node.keep(conversion, limit: 100, finishing: token, with: "{}").written != nil
+      }
+    }
+    #expect(kept.reduce(0, +) == RacingNodes.count * Self.rounds)
+    let (rows, garbage) = try catalog.read { db in
+      (
+        try db.first("SELECT count(*) FROM conversions", as: Int.self) ?? 0,
+        try db.first("SELECT count(*) FROM garbage", as: Int.self) ?? 0
+      )
+    }
+    #expect(rows == 3, "of 30 bytes each, where 100 are allowed")
+    #expect(rows + garbage == kept.reduce(0, +), "a file is either kept or garbage")
+    nodes.report("kept conversions")
   }
 }

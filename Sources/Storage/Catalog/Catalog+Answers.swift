@@ -16,7 +16,7 @@ extension Catalog {
   package func removeAnswers(before instant: Timestamp) throws(StorageError) -> Int {
     try write(.statementLocks) { db in
       try Self.forgetHeldKeys(before: instant, db)
-      return try db.run("DELETE FROM answers WHERE created_at < ?", [instant.milliseconds])
+      return try Self.sweep("answers", where: "created_at < ?", [instant.milliseconds], db)
     }
   }
 

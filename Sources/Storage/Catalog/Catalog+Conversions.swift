@@ -44,6 +44,8 @@ extension Catalog {
   }
 
   private func keep(_ conversion: Conversion, limit: Int64, at now: Timestamp, _ db: CatalogTransaction) throws {
+    // So that each sees what others have kept, and none waits for rows that another is about to change.
+    try Self.lock(name: "conversions", db)
     let older = try Self.conversion(of: conversion.recording, to: conversion.format, db)
     if older?.key != conversion.key {
       if let older { try discard(older, at: now, db) }
@@ -62,7 +64,15 @@ extension Catalog {
         WHERE so_far - bytes < ?
         """, [conversion.recording.text, conversion.format, total - limit])
     ) { try ConversionRow(row: $0).conversion }
-    for conversion in leastUsed { try discard(conversion, at: now, db) }
+    for conversion in leastUsed where try Self.isFree(conversion, db) { try discard(conversion, at: now, db) }
+  }
+
+  /// Locks a conversion, unless another transaction has: one that deletes its recording, or notes its use.
+  private static func isFree(_ conversion: Conversion, _ db: CatalogTransaction) throws -> Bool {
+    let condition = "recording = ? AND format = ? AND file = ?"
+    return try db.row(
+      "SELECT 1 AS free FROM conversions WHERE \(condition)\(db.dialect.skippingLocked)",
+      [conversion.recording.text, conversion.format, conversion.key.name]) != nil
   }
 
   private func discard(_ conversion: Conversion, at now: Timestamp, _ db: CatalogTransaction) throws {
@@ -75,7 +85,7 @@ extension Catalog {
   /// Records that a conversion was requested. Writes only if the last time recorded is more than an hour ago.
   package func touch(_ conversion: Conversion) throws(StorageError) {
     guard time.milliseconds - conversion.usedAt.milliseconds > 3_600_000 else { return }
-    try write { db in
+    try write(.statementLocks) { db in
       try db.run(
         "UPDATE conversions SET used_at = ? WHERE recording = ? AND format = ?",
         [time.milliseconds, conversion.recording.text, conversion.format])
@@ -83,7 +93,9 @@ extension Catalog {
   }
 
   /// Deletes a conversion whose file is missing.
-  package func forget(_ conversion: Conversion) throws(StorageError) { try write { try Self.forget(conversion, $0) } }
+  package func forget(_ conversion: Conversion) throws(StorageError) {
+    try write(.statementLocks) { try Self.forget(conversion, $0) }
+  }
 
   /// Deletes the conversions of a deleted recording; their files are removed with the recording's.
   static func forgetConversions(of id: String, _ db: CatalogTransaction) throws {

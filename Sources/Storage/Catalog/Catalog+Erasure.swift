@@ -13,25 +13,36 @@
 //   the record in `removals`         only the ID, until the files are gone
 
 extension Catalog {
-  /// Deletes, in the transaction that has deleted a recording's row, what other tables have of it, and records that its
-  /// files may be removed. `row` has the columns `erasedColumns` of the deleted row.
-  func erase(_ id: RecordingID, _ row: SQLRow?, at now: Timestamp, _ db: CatalogTransaction) throws {
-    try noteObjects(of: id, row, at: now, db)
-    try Self.erase(id.text, madeBy: try row.flatMap { try nullable($0, "derived_job") }, at: now, db)
+  /// Deletes the rows of recordings, which are locked, and what other tables have of them, and records that their files
+  /// may be removed. In the order of Catalog+Locks.
+  func erase(_ recordings: [Owned<Recording>], at now: Timestamp, _ db: CatalogTransaction) throws {
+    for recording in recordings { try Self.forgetSource(ofProfilesFrom: recording.id.text, at: now, db) }
+    var rows: [RecordingID: SQLRow] = [:]
+    for recording in recordings.sorted(by: { ($0.tenant.name, $0.id) < ($1.tenant.name, $1.id) }) {
+      rows[recording.id] =
+        try db.eraseReturning(
+          "DELETE FROM recordings WHERE id = ? RETURNING \(Self.erasedColumns)", [recording.id.text]
+        ).first
+      db.note(deleted: recording.id, of: recording.tenant)
+      try Self.deleteLabels(of: recording.id.text, db)
+    }
+    for id in recordings.map(\.id).sorted() {
+      let row = rows[id]
+      try noteObjects(of: id, row, at: now, db)
+      try Self.erase(id.text, madeBy: try row.flatMap { try nullable($0, "derived_job") }, db)
+    }
+    for id in recordings.map(\.id.text).sorted() { try Self.noteRemoval(of: id, db) }
   }
 
   /// The columns of a deleted row that `erase` needs.
   static let erasedColumns =
     "derived_job, audio_key, waveform_key, working_key, audio_file, waveform_file, working_file"
 
-  private static func erase(_ id: String, madeBy job: String?, at now: Timestamp, _ db: CatalogTransaction) throws {
-    try deleteLabels(of: id, db)
+  private static func erase(_ id: String, madeBy job: String?, _ db: CatalogTransaction) throws {
     try forgetConversions(of: id, db)
     try db.run("DELETE FROM answers WHERE location = ?", ["/v1/recordings/\(id)"])
     try db.run("UPDATE uploads SET metadata = NULL WHERE recording = ?", [id])
-    try forgetSource(ofProfilesFrom: id, at: now, db)
     try forgetMeasurements(of: id, madeBy: job, db)
-    try noteRemoval(of: id, db)
   }
 
   /// Removes what jobs measured in a recording. The result of a denoise job is about both its source and its output, so

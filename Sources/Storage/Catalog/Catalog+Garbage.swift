@@ -93,7 +93,7 @@ extension Catalog {
     try write(.statementLocks) { db in
       let now = try now(db)
       let later = now + 86_400
-      for garbage in garbage {
+      for garbage in garbage.sorted(by: { $0.order < $1.order }) {
         switch garbage {
         case .files(let token, _):
           try db.run(

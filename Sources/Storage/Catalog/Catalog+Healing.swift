@@ -97,7 +97,8 @@ extension Catalog {
   /// produced and so has no content. Does nothing if the recording is no longer stranded.
   func resume(stranded id: RecordingID) throws(StorageError) {
     try write(.statementLocks) { db in
-      guard let recording = try Self.locked(id, db), [.queued, .building].contains(recording.waveformState) else {
+      guard let recording = try Self.lockedToDelete(id, db), [.queued, .building].contains(recording.waveformState)
+      else {
         return
       }
       guard recording.audioFile != nil else { return _ = try delete(id, of: recording.tenant, at: now(db), db) }

@@ -79,6 +79,6 @@ extension Catalog {
 
   /// Deletes the keys of processes that ended before `instant` without giving them back.
   static func forgetHeldKeys(before instant: Timestamp, _ db: CatalogTransaction) throws {
-    try db.run("DELETE FROM held_keys WHERE lease_until < ?", [instant.milliseconds])
+    try sweep("held_keys", where: "lease_until < ?", [instant.milliseconds], db)
   }
 }

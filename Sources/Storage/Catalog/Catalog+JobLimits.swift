@@ -36,7 +36,7 @@ extension Catalog {
 
   /// Counts a client's jobs, which no other transaction of `queue` and `mayRun` changes until the end of this one.
   private func count(states: [String], ofClientOf job: Job, _ db: CatalogTransaction) throws -> Int64 {
-    if let lock = db.dialect.lockingName { _ = try db.rows(lock, ["jobs of \(job.client)"]) }
+    try Self.lock(name: "jobs of \(job.client)", db)
     let names = states.map { "'\($0)'" }.joined(separator: ", ")
     return try db.first(
       "SELECT count(*) FROM jobs WHERE state IN (\(names)) AND client = ?", [job.client], as: Int64.self) ?? 0

@@ -116,8 +116,8 @@ extension Catalog {
     _ id: LabelTrackID, if isExpected: @Sendable (LabelTrack) -> Bool, _ chunks: [LabelChunk]? = nil,
     within limits: StoredLimits? = nil, _ change: @Sendable (inout LabelTrack) -> Void
   ) throws(StorageError) -> LabelTrack? {
-    try write { db in
-      guard var track = try Self.labelTrack(id, db) else { return nil }
+    try write(.statementLocks) { db in
+      guard var track = try Self.lockedTrack(id, db) else { return nil }
       guard isExpected(track) else { throw StorageError.changedMeanwhile }
       let before = track.bytes
       change(&track)
@@ -138,8 +138,8 @@ extension Catalog {
   package func deleteLabelTrack(_ id: LabelTrackID, if isExpected: @Sendable (LabelTrack) -> Bool) throws(StorageError)
     -> Bool
   {
-    try write { db in
-      guard let track = try Self.labelTrack(id, db) else { return false }
+    try write(.statementLocks) { db in
+      guard let track = try Self.lockedTrack(id, db) else { return false }
       guard isExpected(track) else { throw StorageError.changedMeanwhile }
       try db.erase("DELETE FROM label_tracks WHERE id = ?", [id.text])
       return true
@@ -151,8 +151,18 @@ extension Catalog {
     try db.erase("DELETE FROM label_tracks WHERE recording = ?", [id])
   }
 
-  private static func labelTrack(_ id: LabelTrackID, _ db: CatalogTransaction) throws -> LabelTrack? {
-    try db.row("SELECT * FROM label_tracks WHERE id = ?", [id.text]).map(LabelTrackRow.init(row:))?.track
+  private static func labelTrack(
+    _ id: LabelTrackID, by lock: String = "", _ db: CatalogTransaction
+  ) throws -> LabelTrack? {
+    try db.row("SELECT * FROM label_tracks WHERE id = ?\(lock)", [id.text]).map(LabelTrackRow.init(row:))?.track
+  }
+
+  /// Returns a track that the transaction is about to change, or nil. Its recording can't be deleted meanwhile.
+  private static func lockedTrack(_ id: LabelTrackID, _ db: CatalogTransaction) throws -> LabelTrack? {
+    guard !db.dialect.changingRows.isEmpty else { return try labelTrack(id, db) }
+    guard let track = try labelTrack(id, db) else { return nil }
+    try hold([track.recording], db)
+    return try labelTrack(id, by: db.dialect.changingRows, db)
   }
 
   private static func insert(_ track: LabelTrack, _ chunks: [LabelChunk], _ db: CatalogTransaction) throws {

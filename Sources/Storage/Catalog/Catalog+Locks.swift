@@ -3,12 +3,22 @@
 //
 // Calls that change jobs or recordings are `.statementLocks` (READ COMMITTED): serializable, they would fail and be
 // repeated whenever two of them add to the same tenant's row of `usage` or `job_seconds`, which nearly all do. They
-// hold instead what they rely on, in this order, so that no two wait for each other:
+// hold instead what they rely on, in this order, so that no two wait for each other in a circle:
 //
-//   1. the rows of recordings, by ID     a job's source and output, before the job changes; the source of a new job
-//   2. the row of the job                `locked`
-//   3. counters                          `usage`, then, at the end, `job_seconds`: added to by triggers
+//   1. recordings and unfinished jobs    in the order in which they are made: a job's source, the job, the recording
+//                                        that it makes, the jobs that read that, and so on; the jobs of one recording
+//                                        by ID. Whoever begins in the middle, such as the deletion of what a job
+//                                        makes, begins with the job
+//   2. what says something of them       noise profiles learned from a recording; the names under which conversions and
+//                                        a tenant's profiles are counted
+//   3. counters                          `usage`, then, at the end, `job_seconds`: added to by triggers. A transaction
+//                                        that deletes recordings of several tenants does so by tenant
 //   4. the name of a client              when its jobs are counted (Catalog+JobLimits)
+//   5. what belongs to a recording       labels, conversions, answers, what finished jobs have measured: only with the
+//                                        recording's row locked or held, or skipping rows that others have locked
+//   6. `garbage` by its key, `removals`
+//
+// What may also be done later, such as sweeps, skips rows that others have locked, and waits for none.
 //
 //   two transitions of one job           the second waits for the row and reads it as the first left it
 //   a new job, its recording deleted     the job holds the recording's row (`held`); the deletion waits, and its next
@@ -18,10 +28,12 @@
 //   two changes of one recording         read with the lock, so that none writes back what another has changed
 //   a tenant's limits                    checked after the insertion, whose trigger has locked the tenant's row
 //   a client's limits on jobs            counted under the lock of its name, after the insertion, or before the claim
-//   new labels, a profile                lock the recording's row, or hold it
+//   labels, a new profile                lock the recording's row, or hold it; so does whatever changes labels
+//   a tenant's number of profiles        counted under the lock of a name
+//   the limit of conversions             the same: each sees what the others have kept
 //
-// Serializable calls (changes of labels, profiles, the number of uploads) don't see the reads of those above. They hold
-// or change the same rows, which PostgreSQL refuses if a row was changed since they began; then they are repeated.
+// Serializable calls (about uploads) don't see the reads of those above. They hold or change the same rows, which
+// PostgreSQL refuses if a row was changed since they began; then they are repeated.
 
 extension Catalog {
   /// Returns the time that decides about leases: by the database's clock, so that a node whose own is wrong neither
@@ -39,17 +51,19 @@ extension Catalog {
   package func compareClocks() throws(StorageError) { try read { _ = try now($0) } }
 
   /// Locks a job and the recordings that its transitions may change, and returns the job and the time, which is not
-  /// later than the end of the wait for the lock. nil if there is no such job.
+  /// later than the end of the wait for the job. nil if there is no such job.
   func locked(_ id: JobID, _ db: CatalogTransaction) throws -> (job: Job, now: Timestamp)? {
-    if !db.dialect.changingRows.isEmpty {
+    let lock = db.dialect.changingRows
+    if !lock.isEmpty {
       _ = try db.rows(
-        """
-        SELECT id FROM recordings WHERE id IN (
-          SELECT recording FROM jobs WHERE id = ? UNION ALL SELECT output FROM jobs WHERE id = ?)
-        ORDER BY id\(db.dialect.changingRows)
-        """, [id.text, id.text])
+        "SELECT id FROM recordings WHERE id = (SELECT recording FROM jobs WHERE id = ?)\(lock)", [id.text])
     }
-    return try locked(id, by: db.dialect.changingRows, db)
+    guard let found = try locked(id, by: lock, db) else { return nil }
+    // A finished job doesn't change, so what it has made may be someone else's who waits for the job.
+    if !lock.isEmpty, !found.job.state.isFinished, let output = found.job.output {
+      _ = try db.rows("SELECT id FROM recordings WHERE id = ?\(lock)", [output.text])
+    }
+    return found
   }
 
   /// Locks a job's row. `lock` is one of the dialect's ends of a SELECT.
@@ -59,6 +73,45 @@ extension Catalog {
     guard let row = try db.row("SELECT \(columns) FROM jobs WHERE id = ?\(lock)", [id.text]) else { return nil }
     let job = try JobRow(row: row).job
     return (job, clock == nil ? holder.clock?() ?? .now : Timestamp(milliseconds: try value(row, "now")))
+  }
+
+  /// Returns a recording that the transaction is about to delete, or nil. The job that is to make it is locked before.
+  static func lockedToDelete(_ id: RecordingID, _ db: CatalogTransaction) throws -> Recording? {
+    if !db.dialect.changingRows.isEmpty {
+      _ = try db.rows(
+        """
+        SELECT id FROM jobs WHERE output = ? AND state IN ('queued', 'running')
+        ORDER BY id\(db.dialect.changingRows)
+        """, [id.text])
+    }
+    return try locked(id, db)
+  }
+
+  /// Keeps recordings from being changed or deleted until the end of the transaction.
+  static func hold(_ ids: [RecordingID], _ db: CatalogTransaction) throws {
+    guard !db.dialect.holdingRows.isEmpty else { return }
+    for id in Set(ids.map(\.text)).sorted() {
+      _ = try db.rows("SELECT id FROM recordings WHERE id = ?\(db.dialect.holdingRows)", [id])
+    }
+  }
+
+  /// Takes the lock of a name until the end of the transaction.
+  static func lock(name: String, _ db: CatalogTransaction) throws {
+    if let lock = db.dialect.lockingName { _ = try db.rows(lock, [name]) }
+  }
+
+  /// Runs a DELETE that skips rows which other transactions have locked, for what may also be deleted later. Returns
+  /// the number of deleted rows.
+  @discardableResult
+  static func sweep(
+    _ table: String, where condition: String, _ arguments: [(any SQLConvertible)?] = [], _ db: CatalogTransaction
+  ) throws -> Int {
+    let row = db.dialect.rowIdentity
+    return try db.run(
+      """
+      DELETE FROM \(table) WHERE \(row) IN (
+        SELECT \(row) FROM \(table) WHERE \(condition)\(db.dialect.skippingLocked))
+      """, arguments)
   }
 
   /// Returns a recording that can't be changed or deleted until the end of the transaction, or nil.

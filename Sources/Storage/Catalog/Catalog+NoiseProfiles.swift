@@ -37,11 +37,12 @@ extension Catalog {
   package func insert(
     _ profile: KeptProfile, limit: Int, within limits: StoredLimits? = nil
   ) throws(StorageError) {
-    try write { db in
-      try Self.forgetDeletedProfiles(db)
+    try write(.statementLocks) { db in
       if let source = profile.recording, try Self.held(source, db) == nil {
         throw StorageError.noSuchRecording(source)
       }
+      try Self.forgetDeletedProfiles(db)
+      try Self.lock(name: "profiles of \(profile.tenant.name)", db)
       let count =
         try db.first(
           "SELECT count(*) FROM noise_profiles WHERE tenant = ? AND is_deleted = 0", [profile.tenant.name], as: Int.self
@@ -57,8 +58,8 @@ extension Catalog {
   package func renameNoiseProfile(
     _ id: KeptProfileID, to name: String, if isExpected: @Sendable (KeptProfile) -> Bool
   ) throws(StorageError) -> KeptProfile? {
-    try write { db in
-      guard var profile = try Self.noiseProfile(id, db) else { return nil }
+    try write(.statementLocks) { db in
+      guard var profile = try Self.noiseProfile(id, by: db.dialect.changingRows, db) else { return nil }
       guard isExpected(profile) else { throw StorageError.changedMeanwhile }
       profile.name = name
       profile.version += 1
@@ -73,8 +74,8 @@ extension Catalog {
   package func deleteNoiseProfile(
     _ id: KeptProfileID, if isExpected: @Sendable (KeptProfile) -> Bool
   ) throws(StorageError) -> Bool {
-    try write { db in
-      guard let profile = try Self.noiseProfile(id, db) else { return false }
+    try write(.statementLocks) { db in
+      guard let profile = try Self.noiseProfile(id, by: db.dialect.changingRows, db) else { return false }
       guard isExpected(profile) else { throw StorageError.changedMeanwhile }
       try db.run("UPDATE noise_profiles SET is_deleted = 1 WHERE id = ?", [id.text])
       try Self.forgetDeletedProfiles(db)
@@ -94,18 +95,22 @@ extension Catalog {
 
   /// Removes deleted profiles that no unfinished job names in its parameters.
   private static func forgetDeletedProfiles(_ db: CatalogTransaction) throws {
-    try db.erase(
+    // Those that others have locked, because they delete the recording, can wait.
+    let unused = try db.rows(
       """
-      DELETE FROM noise_profiles WHERE is_deleted <> 0 AND NOT EXISTS (
+      SELECT id FROM noise_profiles WHERE is_deleted <> 0 AND NOT EXISTS (
         SELECT 1 FROM jobs
-        WHERE state IN ('queued', 'running') AND \(db.dialect.contains("jobs.parameters", other: "noise_profiles.id")))
+        WHERE state IN ('queued', 'running') AND \(db.dialect.contains("jobs.parameters", other: "noise_profiles.id"))
+      )\(db.dialect.skippingLocked)
       """)
+    for row in unused { try db.erase("DELETE FROM noise_profiles WHERE id = ?", [row["id"]]) }
   }
 
+  /// `lock` is one of the dialect's ends of a SELECT.
   private static func noiseProfile(
-    _ id: KeptProfileID, evenDeleted: Bool = false, _ db: CatalogTransaction
+    _ id: KeptProfileID, evenDeleted: Bool = false, by lock: String = "", _ db: CatalogTransaction
   ) throws -> KeptProfile? {
-    try db.row("SELECT * FROM noise_profiles WHERE id = ? AND is_deleted <= ?", [id.text, evenDeleted]).map(
+    try db.row("SELECT * FROM noise_profiles WHERE id = ? AND is_deleted <= ?\(lock)", [id.text, evenDeleted]).map(
       KeptProfileRow.init(row:))?.profile
   }
 }

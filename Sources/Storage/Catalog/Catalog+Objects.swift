@@ -98,8 +98,11 @@ extension Catalog {
   /// Records which objects a deleted recording had, before its conversions are deleted.
   func noteObjects(of id: RecordingID, _ row: SQLRow?, at now: Timestamp, _ db: CatalogTransaction) throws {
     guard namesDeletedObjects.load(ordering: .relaxed) else { return }
-    let objects = try Self.objects(of: id, row, db)
-    for key in objects { try Self.addGarbage(key, due: now + Self.settlingSeconds, db) }
+    // Before their objects become garbage, as in `keep`.
+    _ = try db.rows(
+      "SELECT format FROM conversions WHERE recording = ? ORDER BY format\(db.dialect.changingRows)", [id.text])
+    let objects = try Self.objects(of: id, row, db).map(\.description)
+    for key in Set(objects).sorted() { try Self.addGarbage(key, due: now + Self.settlingSeconds, db) }
   }
 
   /// What a recording's row, with the columns `erasedColumns`, and those of its conversions name. A damaged row names

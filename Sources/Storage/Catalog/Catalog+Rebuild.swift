@@ -8,8 +8,9 @@ extension Catalog {
   ) throws(StorageError) -> Recording? {
     try write(.statementLocks) { db in
       guard let recording = try Self.locked(id, db), isExpected(recording) else { return nil }
+      let changed = try Self.update(id, db, change)
       if let job { try queue(job, db) }
-      return try Self.update(id, db, change)
+      return changed
     }
   }
 }

@@ -9,7 +9,7 @@ extension Catalog {
     spending token: UploadToken? = nil, within limits: StoredLimits? = nil
   ) throws(StorageError) {
     try write(.statementLocks) { db in
-      try Self.hold(sourcesOf: jobs, db)
+      try Self.hold(jobs.map(\.recording), db)
       try Self.spend(token, db)
       try RecordingRow(recording).insert(db)
       try withdraw(objectsOf: recording, db)
@@ -117,7 +117,7 @@ extension Catalog {
     _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool = { _ in true }
   ) throws(StorageError) -> [Job]? {
     try write(.statementLocks) { db in
-      guard let recording = try Self.locked(id, db) else { return nil }
+      guard let recording = try Self.lockedToDelete(id, db) else { return nil }
       guard isExpected(recording) else { throw StorageError.changedMeanwhile }
       return try delete(id, of: recording.tenant, at: now(db), db)
     }
@@ -148,16 +148,8 @@ extension Catalog {
     return recording
   }
 
-  /// Holds the recordings that new jobs read, before anything else is locked (see Catalog+Locks).
-  private static func hold(sourcesOf jobs: [Job], _ db: CatalogTransaction) throws {
-    guard !db.dialect.holdingRows.isEmpty else { return }
-    for id in Set(jobs.map(\.recording.text)).sorted() {
-      _ = try db.rows("SELECT id FROM recordings WHERE id = ?\(db.dialect.holdingRows)", [id])
-    }
-  }
-
-  /// Deletes a tenant's recording `id`, which is locked, and, transitively, the unfinished recordings whose jobs are
-  /// canceled with it.
+  /// Deletes a tenant's recording `id`, which is locked, as is the job that is to make it, and, transitively, the
+  /// unfinished recordings whose jobs are canceled with it.
   func delete(
     _ id: RecordingID, of tenant: Tenant, at now: Timestamp, _ db: CatalogTransaction
   ) throws -> [Job] {
@@ -176,12 +168,7 @@ extension Catalog {
       }
       next += 1
     }
-    for id in doomed {
-      let rows = try db.eraseReturning(
-        "DELETE FROM recordings WHERE id = ? RETURNING \(Self.erasedColumns)", [id.text])
-      db.note(deleted: id, of: tenant)
-      try erase(id, rows.first, at: now, db)
-    }
+    try erase(doomed.map { Owned($0, of: tenant) }, at: now, db)
     return cancelled
   }
 }

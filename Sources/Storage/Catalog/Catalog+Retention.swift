@@ -23,19 +23,13 @@ extension Catalog {
         ORDER BY id LIMIT ?\(db.dialect.skippingLocked)
         """, [Self.firstID(madeAt: instant + 86_400), instant.milliseconds] + names + [max(0, limit)])
       // A job may have been inserted before the lock was taken, but not after.
-      let deleted = try old.flatMap { row in
-        try db.eraseReturning(
-          "DELETE FROM recordings WHERE id = ? AND \(isIdle) RETURNING id, tenant, \(Self.erasedColumns)", [row["id"]])
-      }.compactMap { row -> (owned: Owned<Recording>, row: SQLRow)? in
-        guard let id = RecordingID(try value(row, "id")) else { return nil }
-        return (Owned(id, of: Tenant(stored: try value(row, "tenant"))), row)
+      let idle = try old.compactMap { row -> Owned<Recording>? in
+        let row = try db.row("SELECT id, tenant FROM recordings WHERE id = ? AND \(isIdle)", [row["id"]])
+        guard let row, let id = RecordingID(try value(row, "id")) else { return nil }
+        return Owned(id, of: Tenant(stored: try value(row, "tenant")))
       }
-      let now = try now(db)
-      for (owned, row) in deleted {
-        db.note(deleted: owned.id, of: owned.tenant)
-        try erase(owned.id, row, at: now, db)
-      }
-      return deleted.map(\.owned)
+      try erase(idle, at: now(db), db)
+      return idle
     }
   }
 

@@ -30,7 +30,7 @@ extension Catalog {
   /// Forgets the tokens that ended before `instant`, which can't be used anyway.
   package func forgetSpentTokens(before instant: Timestamp) throws(StorageError) {
     try write(.statementLocks) { db in
-      try db.run("DELETE FROM spent_tokens WHERE expires_at < ?", [instant.milliseconds])
+      try Self.sweep("spent_tokens", where: "expires_at < ?", [instant.milliseconds], db)
     }
   }
 }

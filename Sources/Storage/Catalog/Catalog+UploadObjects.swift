@@ -120,7 +120,7 @@ extension Catalog {
           WHERE object > '\(folder)/' || removals.id || '/' AND object < '\(folder)/' || removals.id || '0')
         """
       }
-      try db.run("DELETE FROM removals WHERE \(isSettled("recordings")) AND \(isSettled("uploads"))")
+      try Self.sweep("removals", where: "\(isSettled("recordings")) AND \(isSettled("uploads"))", [], db)
     }
   }
 }

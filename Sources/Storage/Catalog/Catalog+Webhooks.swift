@@ -1,5 +1,6 @@
-// If several processes share the catalog, a webhook is leased while one of them calls its receiver. So it is delivered
-// once, unless that process dies in between: then another one calls again when the lease has ended.
+// If several processes share the catalog, a webhook is leased while one of them calls its receiver. So one at a time
+// does, and if it dies before it has recorded the outcome, another one calls again when the lease has ended: a webhook
+// is delivered at least once.
 
 extension Catalog {
   /// Returns all webhooks, oldest job first, including those of unfinished jobs; `isDue` is whether the job has

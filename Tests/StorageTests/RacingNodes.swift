@@ -1,0 +1,87 @@
+import Dispatch
+import Foundation
+import Synchronization
+
+@testable import Storage
+
+/// Eight nodes that share a catalog, each with a thread. PostgreSQL runs their transactions side by side, which shows
+/// what SQLite's single writer hides.
+struct RacingNodes: Sendable {
+  static let count = 8
+  private let folder: TemporaryFolder
+  private let engines: [CountedEngine]
+  let catalogs: [Catalog]
+
+  init() throws {
+    let folder = try TemporaryFolder()
+    self.folder = folder
+    engines = try (0..<Self.count).map { _ in CountedEngine(try Self.engine(folder)) }
+    catalogs = engines.map { Catalog(engine: $0, holder: LeaseHolder(name: "node", terms: LeaseHolder.Terms())) }
+  }
+
+  /// One of the nodes, for what comes before and after a race.
+  var catalog: Catalog { catalogs[0] }
+
+  /// Opens the catalog as a node whose leases have ended a minute ago, as if it were gone.
+  func deadNode() throws -> Catalog {
+    Catalog(engine: try Self.engine(folder), holder: LeaseHolder(name: "dead", terms: .init(seconds: -60)))
+  }
+
+  private static func engine(_ folder: TemporaryFolder) throws -> any SQLEngine {
+    try CatalogEngine.current.open(folder("catalog.sqlite"))
+  }
+
+  /// Runs `body` on all threads at once, each on a node of its own, and returns its results.
+  func race<Value: Sendable>(
+    _ body: @escaping @Sendable (_ thread: Int, _ node: Catalog) throws -> Value
+  ) async throws -> [Value] {
+    let results = Mutex<[Result<Value, any Error>]>([])
+    let group = DispatchGroup()
+    for thread in 0..<Self.count {
+      group.enter()
+      Thread.detachNewThread { [catalogs] in
+        let result = Result { try body(thread, catalogs[thread]) }
+        results.withLock { $0.append(result) }
+        group.leave()
+      }
+    }
+    await withCheckedContinuation { continuation in group.notify(queue: .global()) { continuation.resume() } }
+    return try results.withLock { $0 }.map { try $0.get() }
+  }
+
+  /// How often transactions were repeated, after a serialization failure or a deadlock.
+  var retries: Int { engines.map(\.retries).reduce(0, +) }
+
+  /// Prints how often transactions were repeated, for `docs`.
+  func report(_ race: String) {
+    let calls = engines.map(\.calls).reduce(0, +)
+    print("race on \(CatalogEngine.current.name): \(race): \(calls) writes, \(retries) repeated")
+  }
+}
+
+/// Lets threads go on once as many as `count` have come, again and again.
+final class Barrier: Sendable {
+  private struct State {
+    var waiting = 0
+    var round = 0
+  }
+
+  private let count: Int
+  private let state = Mutex(State())
+  private let condition = NSCondition()
+
+  init(_ count: Int) { self.count = count }
+
+  func wait() {
+    condition.lock()
+    defer { condition.unlock() }
+    let round = state.withLock { state -> Int? in
+      state.waiting += 1
+      guard state.waiting == count else { return state.round }
+      (state.waiting, state.round) = (0, state.round + 1)
+      return nil
+    }
+    guard let round else { return condition.broadcast() }
+    while state.withLock({ $0.round }) == round { condition.wait() }
+  }
+}
