@@ -90,6 +90,8 @@ extension Service {
     case .scheme: "the URL begins with postgres://."
     case .unescapedCharacter: "@ and / in a user name or password have to be written as %40 and %2F."
     case .port: "a port is a number from 1 to 65535."
+    case .sessionAttributes:
+      "target_session_attrs must be read-write, which it is without it: a node needs a server that it can write to."
     case .syntax: "libpq can't read the URL, or doesn't know one of its parameters."
     }
   }

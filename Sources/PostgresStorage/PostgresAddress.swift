@@ -3,9 +3,10 @@ import CPostgres
 /// Where a database is and how to log in: a URL such as
 /// `postgres://user:password@one,two:5433/name?sslmode=verify-full`.
 ///
-/// libpq parses it, so all its parameters are possible: several hosts, `target_session_attrs`, `sslmode` and
-/// certificates, `passfile`, timeouts. Its environment variables (PGHOST, PGPASSWORD, …) and password file fill in what
-/// the URL lacks. Source: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
+/// libpq parses it, so its parameters are possible: several hosts, `sslmode` and certificates, `passfile`, timeouts.
+/// Only `target_session_attrs` is always `read-write`. libpq's environment variables (PGHOST, PGPASSWORD, …) and
+/// password file fill in what the URL lacks.
+/// Source: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
 ///
 /// The description has no password. libpq's own messages about a malformed URL quote parts of it, possibly those of a
 /// password with unescaped characters; therefore they are replaced by a `Fault`.
@@ -18,6 +19,8 @@ package struct PostgresAddress: Sendable, CustomStringConvertible {
     case unescapedCharacter
     /// A port isn't a number from 1 to 65535.
     case port
+    /// `target_session_attrs` isn't `read-write`, so that the server might be one that can't be written to.
+    case sessionAttributes
     /// libpq can't parse it, or has no such parameter.
     case syntax
   }
@@ -43,6 +46,9 @@ package struct PostgresAddress: Sendable, CustomStringConvertible {
     guard !hosts.contains("@"), !database.contains("@") else { throw .invalidAddress(.unescapedCharacter) }
     for port in (options["port"] ?? "").split(separator: ",") {
       guard let number = Int(port), (1...65_535).contains(number) else { throw .invalidAddress(.port) }
+    }
+    guard options["target_session_attrs"] ?? "read-write" == "read-write" else {
+      throw .invalidAddress(.sessionAttributes)
     }
     self.url = url
     secrets = ["password", "sslpassword"].compactMap { options[$0] }.filter { !$0.isEmpty }

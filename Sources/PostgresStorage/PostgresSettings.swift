@@ -1,4 +1,5 @@
-/// How a database is used. The address's own parameters take precedence.
+/// How a database is used. The address's own parameters take precedence, except that the server must be one that can be
+/// written to.
 package struct PostgresSettings: Sendable {
   /// Where the database is.
   package var address: PostgresAddress
@@ -33,12 +34,12 @@ package struct PostgresSettings: Sendable {
     return [
       ("application_name", applicationName),
       ("connect_timeout", String(max(2, connectTimeoutSeconds))),
-      ("target_session_attrs", "read-write"),
       ("tcp_user_timeout", String(Int(networkTimeoutSeconds * 1000))),
       ("keepalives_idle", String(keepalive)),
       ("keepalives_interval", String(keepalive)),
       ("keepalives_count", "3"),
       ("dbname", address.url),
+      ("target_session_attrs", "read-write"),
       ("client_encoding", "UTF8"),
     ]
   }

@@ -13,6 +13,29 @@ import Testing
     #expect(second.redacted("hidden, hidden") == "(password), (password)")
   }
 
+  @Test("a server must accept writes, whatever the URL says before")
+  func writable() throws {
+    for parameter in ["", "?target_session_attrs=read-write"] {
+      let settings = PostgresSettings(address: try PostgresAddress("postgres://one,two/audio" + parameter))
+      let words = settings.parameters.map(\.keyword)
+      #expect(settings.parameters.last { $0.keyword == "target_session_attrs" }?.value == "read-write")
+      // Later ones take precedence, also over a file of services that the URL names.
+      #expect(words.firstIndex(of: "target_session_attrs") ?? 0 > words.firstIndex(of: "dbname") ?? 0)
+    }
+  }
+
+  @Test("a server that only reads isn't connected to")
+  func readOnly() throws {
+    let database = try TestDatabase()
+    try database.run("ALTER DATABASE \(database.name) SET default_transaction_read_only = on")
+    do {
+      _ = try PostgresConnection(try database.settings())
+      Issue.record("it was connected to")
+    } catch PostgresError.cannotConnect(let reason) {
+      #expect(reason.contains("session is read-only"))
+    }
+  }
+
   @Test(
     "a URL that can't be used is reported without quoting it",
     arguments: [
@@ -21,6 +44,9 @@ import Testing
       ("postgres://sam:p?s@s@one/audio", .unescapedCharacter),
       ("postgres://one:port/audio", .port), ("postgres://one:70000/audio", .port),
       ("postgres://sam:secret/audio", .port),
+      ("postgres://one/audio?target_session_attrs=any", .sessionAttributes),
+      ("postgres://one,two/audio?target_session_attrs=prefer-standby", .sessionAttributes),
+      ("postgres://one/audio?target_session_attrs=primary", .sessionAttributes),
       ("postgres://one/audio?secret=1", .syntax), ("postgres://sam:p%zz@one/", .syntax),
     ])
   func faults(url: String, fault: PostgresAddress.Fault) {
