@@ -18,10 +18,7 @@ public final class TestServer: Sendable {
 
   /// The server of this process, started with the first use; nil if PostgreSQL isn't installed.
   public static let shared: TestServer? = {
-    guard let programs else {
-      print("PostgreSQL isn't installed, so its tests are skipped: deploy/install postgres")
-      return nil
-    }
+    guard let programs else { return nil }
     do { return try TestServer(programs: programs) } catch { fatalError("PostgreSQL didn't start: \(error)") }
   }()
 
@@ -32,20 +29,38 @@ public final class TestServer: Sendable {
   /// PostgreSQL or openssl isn't installed. `authority` is the file of the authority that its certificate is from, and
   /// `other` that of another one.
   public static func overTLS() throws -> (server: TestServer, port: UInt16, authority: String, other: String)? {
-    guard let programs, FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl") else { return nil }
+    guard let programs else { return nil }
+    guard FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl") else {
+      skip(missing: "openssl", install: "test", isCI: isCI)
+      return nil
+    }
     let server = try TestServer(programs: programs, port: UInt16.random(in: 20_000..<32_000))
     return (server, server.port, server.folder + "/server.crt", server.folder + "/other.crt")
   }
 
-  /// Whether PostgreSQL is installed.
+  /// Whether PostgreSQL is installed. In CI, where no test may be skipped, this ends the process if it isn't.
   public static var isInstalled: Bool { programs != nil }
 
-  /// The folder of the newest version's programs, as Debian installs them.
-  private static let programs: String? = {
-    let versions = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib/postgresql")) ?? []
-    return versions.compactMap { Int($0) }.sorted(by: >).map { "/usr/lib/postgresql/\($0)/bin" }
+  private static let programs = programs(in: "/usr/lib/postgresql", isCI: isCI)
+
+  private static let isCI = !["", "0", "false"].contains(ProcessInfo.processInfo.environment["CI"] ?? "")
+
+  /// Returns the folder of the newest version's programs, as Debian installs them in `folder`; nil, so that tests are
+  /// skipped, if there are none. In CI, that ends the process.
+  package static func programs(in folder: String, isCI: Bool) -> String? {
+    let versions = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    let found = versions.compactMap { Int($0) }.sorted(by: >).map { "\(folder)/\($0)/bin" }
       .first { FileManager.default.isExecutableFile(atPath: $0 + "/initdb") }
-  }()
+    if found == nil { skip(missing: "PostgreSQL", install: "postgres", isCI: isCI) }
+    return found
+  }
+
+  /// Says that tests are skipped; in CI, ends the process instead, so that nobody takes them for passed.
+  private static func skip(missing name: String, install set: String, isCI: Bool) {
+    let text = "\(name) isn't installed: deploy/install \(set)"
+    precondition(!isCI, "\(text). CI is set, so no test may be skipped.")
+    print("\(text). Its tests are skipped.")
+  }
 
   /// What failed.
   public struct Failure: Error {
