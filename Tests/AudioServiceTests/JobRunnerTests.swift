@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Synchronization
 import Terms
 import Testing
 
@@ -21,17 +22,29 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: bench.store.workFolder(of: job.id)))
   }
 
-  /// Nothing is written while a job runs.
+  /// Nothing is written while a job runs: neither its progress nor a renewal of its lease.
   @Test func aJobTakesOneTransactionToBeginAndOneToEnd() async throws {
-    let bench = try TestBench(script: "progress 0.1; progress 0.5; gate; progress 0.9; finish")
+    let writes = Atomic(0)
+    let bench = try TestBench(
+      script: "progress 0.1; gate; progress 0.5; gate -2; progress 0.9; finish",
+      engine: { WriteCounter($0) { writes.add(1, ordering: .relaxed) } })
     let job = try bench.waveformJob()
-    let writes = bench.catalog.changeCount
+    try bench.makeGate(job.id, "-2")
+    let other = try DatabaseQueue(path: bench.store.catalogPath)
+    /// Changes with each transaction of another connection that has written something.
+    func version() throws -> Int? { try other.read { try Int.fetchOne($0, sql: "PRAGMA data_version") } }
+    let (before, idle) = (writes.load(ordering: .relaxed), try version())
     bench.runner.submit(job)
     try await bench.eventually { bench.isRunning(job.id) }
-    #expect(bench.catalog.changeCount == writes + 1)
-    try await bench.openGate(job.id)
+    let begun = try version()
+    #expect(writes.load(ordering: .relaxed) == before + 1 && begun != idle)
+    for (step, progress) in [("", 0.1), ("-2", 0.5)] {
+      try await bench.eventually { bench.runner.live[job.id]?.fraction == progress }
+      #expect(try writes.load(ordering: .relaxed) == before + 1 && version() == begun)
+      try await bench.openGate(job.id, step)
+    }
     #expect(try await bench.finished(job.id).state == .succeeded)
-    #expect(bench.catalog.changeCount == writes + 2)
+    #expect(try writes.load(ordering: .relaxed) == before + 2 && version() != begun)
   }
 
   @Test func noMoreChildrenRunAtOnceThanThereAreWorkers() async throws {
