@@ -2,22 +2,25 @@
 
 import os
 import shutil
+import subprocess
 import tempfile
 import threading
 import time
 
 from bucket import Bucket
 from checker import TRIGGER, BucketChecker, FolderChecker, table
-from clients import Client, Follower, Journal, Receiver, StaleReader
+from clients import Client, Journal, Receiver
 from database import Pair
 from faults import DATABASE_FAULTS, NODE_FAULTS, Faults
 from network import Network
 from nodes import Node, free_port
+from readers import MAXIMUM_AGE, Follower, StaleReader, Tenant
 
 # What must have happened, or else the test shows nothing.
 NEEDED = ("recordings acknowledged", "offsets acknowledged", "jobs that ended", "webhooks received", "reads after changes",
           "slices compared", "recordings compared at the end", "deletions acknowledged", "requests sent to two nodes at once",
-          "events of the list", "files that rows name")
+          "events of the list", "files that rows name", "label sets acknowledged", "conversions compared",
+          "recordings seen to have expired", "signatures verified")
 # A run that is at least this long must have had each fault and lost an attempt with its node.
 FULL_SECONDS = 120
 
@@ -35,9 +38,24 @@ class Cluster:
             self.media_settings = self.bucket.settings()
         ports = (5432, 5433) if self.network.can_cut else (free_port(), free_port())
         self.database = Pair(folder, self.network.database_side, ports, standby, is_synchronous=is_synchronous)
-        self.nodes, self.followers, self.deadline = [], [], float("inf")
+        self.nodes, self.followers, self.deadline, self.keys = [], [], float("inf"), {}
         # Whether faults and clients end, and whether everything does.
         self.is_ending, self.is_over = threading.Event(), threading.Event()
+
+    def make_keys(self, **tenants):
+        """Makes a key for each tenant, and returns the settings with which nodes accept them."""
+        path, secret = os.path.join(self.folder, "keys.jsonl"), os.path.join(self.folder, "token-secret")
+        for name, tenant in tenants.items():
+            words = [self.programs[0], "keys", "add", name, "--keys", path, "--scopes", "read,write,delete"]
+            made = subprocess.run(words + (["--tenant", tenant] if tenant else []), capture_output=True, text=True, check=True)
+            self.keys[name] = made.stdout.strip()
+        with open(os.open(secret, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            file.write("a secret for the tokens of the cluster's test\n")
+        return ["--keys", path, "--token-secret-file", secret]
+
+    def authorization(self, name):
+        """The field that shows a key; none if the nodes have no keys."""
+        return {"Authorization": "Bearer " + self.keys[name]} if name in self.keys else {}
 
     def start(self, count, *settings):
         for number in range(1, count + 1):
@@ -73,7 +91,7 @@ def run(programs, seconds, clients, lease, seed, keep, is_synchronous, skew, sto
 
 
 def go(cluster, seconds, clients, seed):
-    cluster.start(3)
+    cluster.start(3, *cluster.make_keys(app=None, brief="brief"), "--tenant-max-age", f"brief={MAXIMUM_AGE}")
     cluster.database.sql(TRIGGER)
     impossible = {"cut": not cluster.network.can_cut, "clock set": not cluster.skew}
     kinds = [kind for kind in NODE_FAULTS if not impossible.get(kind)]
@@ -82,8 +100,8 @@ def go(cluster, seconds, clients, seed):
     faults = [Faults(cluster, kinds, seed, (0.5, 3)), Faults(cluster, DATABASE_FAULTS, seed, (3, 9))]
     if cluster.bucket:
         faults.append(Faults(cluster, cluster.bucket.faults, seed, (2, 8)))
-    threads = [Client(number, cluster, seed) for number in range(clients)] + [StaleReader(clients, cluster, seed)]
-    cluster.followers = [Follower(clients + 1 + number, cluster, seed, node) for number, node in enumerate(cluster.nodes)]
+    threads = [Client(number, cluster, seed) for number in range(clients)] + [StaleReader(clients, cluster, seed), Tenant(clients + 1, cluster, seed)]
+    cluster.followers = [Follower(clients + 2 + number, cluster, seed, node) for number, node in enumerate(cluster.nodes)]
     for thread in threads + cluster.followers + faults:
         thread.start()
     broken = wait(threads + cluster.followers + faults, seconds)

@@ -6,6 +6,8 @@ import os
 import subprocess
 import time
 
+from readers import MAXIMUM_AGE
+
 # Writes down each transition of a job with the time, in the catalog itself: what was done before a failover is known after
 # it only if it wasn't lost.
 TRIGGER = """
@@ -24,9 +26,9 @@ CREATE FUNCTION chaos() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 END $$;
 CREATE TRIGGER chaos AFTER INSERT OR UPDATE OR DELETE ON jobs FOR EACH ROW EXECUTE FUNCTION chaos();
 CREATE TABLE chaos_deletions (at timestamptz NOT NULL DEFAULT clock_timestamp(), recording text NOT NULL,
-  transaction xid8 NOT NULL DEFAULT pg_current_xact_id(), node inet DEFAULT inet_client_addr());
+  tenant text NOT NULL, created_at bigint NOT NULL, transaction xid8 NOT NULL DEFAULT pg_current_xact_id(), node inet DEFAULT inet_client_addr());
 CREATE FUNCTION chaos_deletion() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-  INSERT INTO chaos_deletions (recording) VALUES (OLD.id);
+  INSERT INTO chaos_deletions (recording, tenant, created_at) VALUES (OLD.id, OLD.tenant, OLD.created_at);
   RETURN NULL;
 END $$;
 CREATE TRIGGER chaos_deletion AFTER DELETE ON recordings FOR EACH ROW EXECUTE FUNCTION chaos_deletion();
@@ -62,10 +64,13 @@ class Checker:
             time.sleep(0.2)
 
     def check(self):
+        self.retention()
         self.jobs()
         self.names()
         self.followers()
         self.recordings()
+        self.labels()
+        self.conversions()
         self.deleted()
         self.webhooks()
         self.objects()
@@ -144,6 +149,48 @@ class Checker:
         for text in wrong:
             self.journal.violation("stale", text)
         self.journal.count("followers compared", len(self.cluster.followers))
+
+    def retention(self):
+        """No recording was deleted because of its age before its time, by the database's clock, and those that have
+        reached it are gone. Each node looks once per age."""
+        left = self.wait_for_none("SELECT count(*) FROM recordings WHERE tenant = 'brief'", 2 * MAXIMUM_AGE + 20)
+        if left:
+            self.journal.violation("stale", f"{left} recordings are there that have expired")
+        ages = {recording: (float(age), tenant) for recording, age, tenant in self.database.rows(
+            "SELECT recording, extract(epoch FROM at) - created_at / 1000.0, tenant FROM chaos_deletions")}
+        for recording, (age, tenant) in ages.items():
+            if tenant == "brief" and age < MAXIMUM_AGE:
+                self.lost(f"recording {recording} has expired at the age of {age:.2f} s")
+        for recording, facts in self.journal.expiring.items():
+            if recording not in ages:
+                self.lost(f"recording {recording} was acknowledged, and there is no trace of its expiry", facts["at"])
+        self.journal.count("expired recordings compared", len(self.journal.expiring))
+
+    def labels(self):
+        """Each track has the labels that were answered last, on every node."""
+        for track, facts in self.journal.tracks.items():
+            if facts["recording"] in self.journal.deleted:
+                continue
+            for node in self.cluster.nodes:
+                status, body = self.get(node, facts["path"])
+                texts = [label["text"] for label in json.loads(body)["labels"]] if status == 200 else status
+                if texts not in [facts["texts"], facts["asked"]]:
+                    self.lost(f"{node.name} has {texts} for the labels of {track}, not {facts['texts']}", facts["at"])
+            self.journal.count("tracks of labels compared")
+
+    def conversions(self):
+        """What was converted is still the same, on every node, and is what its row says."""
+        digests = dict(self.database.rows("SELECT recording, sha256 FROM conversions WHERE format = 'flac'"))
+        for recording, facts in self.journal.recordings.items():
+            if "flac" not in facts or recording in self.journal.deleted:
+                continue
+            if digests.get(recording) != facts["flac"]:
+                self.lost(f"the FLAC file of {recording} has the SHA-256 {digests.get(recording)}, not {facts['flac']}")
+            for node in self.cluster.nodes:
+                status, body = self.get(node, f"/v1/recordings/{recording}/audio?format=flac")
+                if status != 200 or hashlib.sha256(body).hexdigest() != facts["flac"]:
+                    self.lost(f"{node.name} answers {status} for the FLAC file of {recording}, or it is another one")
+            self.journal.count("conversions compared at the end")
 
     def recordings(self):
         """What was acknowledged and not deleted is there, byte for byte, on every node."""
@@ -272,7 +319,7 @@ class Checker:
     def get(self, node, path):
         connection = node.connect(30)
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers=self.cluster.authorization("app"))
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:

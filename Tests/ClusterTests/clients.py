@@ -6,6 +6,7 @@ but what it was once told must stay true.
 
 import contextlib
 import hashlib
+import hmac
 import http.client
 import http.server
 import json
@@ -15,6 +16,8 @@ import threading
 import time
 import urllib.parse
 import uuid
+
+from nodes import SECRET
 
 TUS = {"Tus-Resumable": "1.0.0"}
 # Changes may take this long to be heard of by other nodes.
@@ -34,6 +37,8 @@ class Journal:
     def __init__(self, path):
         self.lock, self.file = threading.Lock(), open(path, "w", buffering=1)
         self.recordings, self.jobs, self.deleted, self.webhooks, self.counts = {}, {}, {}, {}, {}
+        # Tracks of labels, and the recordings that retention deletes.
+        self.tracks, self.expiring = {}, {}
         self.violations = []
 
     def write(self, **entry):
@@ -66,8 +71,19 @@ def sound(seconds, seed, rate=16000):
             + b"data" + struct.pack("<I", len(samples)) + samples)
 
 
+def flac_content(content):
+    """The number of frames and the MD5 of the samples that a FLAC file says it has; None if it isn't one."""
+    if content[:4] != b"fLaC" or len(content) < 42 or content[4] & 0x7F:
+        return None
+    return int.from_bytes(content[18:26], "big") & ((1 << 36) - 1), content[26:42].hex()
+
+
 class Receiver:
-    """Receives webhooks, and now and then refuses one, which must come again, unless it is patient."""
+    """Receives webhooks, whose signatures it verifies, and now and then refuses one, which must come again, unless it is
+    patient."""
+
+    # How old a signature may be: a node may be stopped while it sends.
+    SIGNATURE_SECONDS = 60
 
     def __init__(self, address, journal):
         receiver, refused, self.is_patient = self, random.Random(1), False
@@ -76,7 +92,11 @@ class Receiver:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self):
-                document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                document = json.loads(body)
+                if fault := receiver.fault(self.headers["Stillwave-Signature"], body):
+                    journal.violation("lost", f"the webhook of {document['id']} is signed wrongly: {fault}")
+                journal.count("signatures verified")
                 isTaken = receiver.is_patient or refused.random() > 0.1
                 self.send_response(204 if isTaken else 503)
                 self.send_header("Content-Length", "0")
@@ -94,15 +114,32 @@ class Receiver:
         self.url = f"http://{address}:{self.server.server_port}/"
         threading.Thread(target=receiver.server.serve_forever, daemon=True).start()
 
+    @classmethod
+    def fault(cls, signature, body):
+        """What is wrong with a signature, as a receiver checks it; None if nothing is."""
+        parts = dict(part.split("=", 1) for part in (signature or "").split(",") if "=" in part)
+        if set(parts) != {"t", "v1"} or not parts["t"].isdigit():
+            return f"“{signature}”"
+        expected = hmac.new(SECRET.encode(), parts["t"].encode() + b"." + body, hashlib.sha256).hexdigest()
+        if not hmac.compare_digest(expected, parts["v1"]):
+            return "the HMAC is another one"
+        if abs(age := time.time() - int(parts["t"])) > cls.SIGNATURE_SECONDS:
+            return f"it is {age:.0f} s old"
+        return None
+
 
 class Client(threading.Thread):
     """Takes recordings through the service, one after another."""
+
+    # Whose key it has, if the nodes have keys.
+    KEY = "app"
 
     def __init__(self, number, cluster, seed):
         super().__init__(daemon=True, name=f"client {number}")
         self.number, self.cluster, self.journal = number, cluster, cluster.journal
         self.random = random.Random(seed * 1000 + number)
         self.stories, self.error = 0, None
+        self.authorization = cluster.authorization(self.KEY)
 
     def run(self):
         try:
@@ -121,7 +158,7 @@ class Client(threading.Thread):
         began = time.time()
         connection = node.connect(timeout)
         try:
-            connection.request(method, path, body, fields or {})
+            connection.request(method, path, body, {**self.authorization, **(fields or {})})
             answer = connection.getresponse()
             content = answer.read()
         except (OSError, http.client.HTTPException) as error:
@@ -193,7 +230,8 @@ class Client(threading.Thread):
     def story(self):
         draw = self.random.random
         key = str(uuid.UUID(int=self.random.getrandbits(128)))
-        content = sound(self.random.choice([2, 10, 40, 240]), key)
+        seconds = self.random.choice([2, 10, 40, 240])
+        content = sound(seconds, key)
         recording = self.resumable(key, content) if draw() < 0.5 else self.plain(key, content)
         if recording is None:
             return
@@ -204,6 +242,10 @@ class Client(threading.Thread):
         waveform = self.watch(recording, len(content))
         if draw() < 0.3:
             self.rename(recording, key)
+        if draw() < 0.4:
+            self.labels(recording)
+        if draw() < 0.4 and seconds <= 40:
+            self.convert(recording, content)
         jobs = [self.denoise(recording, callback=draw() < 0.6) for _ in range(self.random.choice([0, 1, 1, 2]))]
         for job in filter(None, jobs):
             if draw() < 0.2:
@@ -269,20 +311,30 @@ class Client(threading.Thread):
                 self.journal.violation("lost", f"{recording} is acknowledged but {node.name} doesn't have it")
 
     def watch(self, recording, byte_count):
-        """Reads the waveform while it grows, at any node: a served value never changes. Returns its values."""
-        seen = []
+        """Reads the waveform while it grows, at any node. Returns its values, once they are complete.
+
+        A served value never changes. At one node, a waveform never becomes shorter within an attempt; and once a node has
+        served the whole, it goes on doing so, and the others do as soon as they must have heard of it."""
+        seen, growth, complete = [], Growth(self, recording), None
         while True:
-            answer = self.ask(self.node(), "GET", f"/v1/recordings/{recording}/waveform?scale=256&start=0", timeout=6)
+            began, node = time.time(), self.node()
+            answer = self.ask(node, "GET", f"/v1/recordings/{recording}/waveform?scale=256&start=0", timeout=6)
             if answer and answer[0] == 200:
                 slice = json.loads(answer[2])
-                if seen != slice["data"][:len(seen)] and slice["data"] != seen[:len(slice["data"])]:
+                if seen[:len(slice["data"])] != slice["data"][:len(seen)]:
                     self.journal.violation("stale", f"{recording}: values of the waveform have changed")
                 seen = max(seen, slice["data"], key=len)
                 self.journal.count("slices compared")
+                if complete and not slice["complete"] and (node is complete[1] or began - complete[0] > STALE_SECONDS):
+                    self.journal.violation("stale", f"{recording} was complete, and {node.name} serves a part of it")
+                growth.look(node, began, slice["available_frames"])
+                if slice["complete"] and complete:
+                    return seen
                 if slice["complete"]:
+                    complete = (time.time(), node)
+                    self.journal.note("recordings", recording, ready=complete[0])
                     if len(seen) != 2 * -(-(byte_count - 44) // 512):
                         self.journal.violation("lost", f"{recording}: a complete waveform has {len(seen)} values")
-                    return seen
             elif answer and answer[0] not in BUSY:
                 return self.odd("a waveform", answer[0], answer[2])
             self.pause(self.random.uniform(0.05, 0.4))
@@ -294,6 +346,57 @@ class Client(threading.Thread):
         if status != 200:
             return self.odd("a new name", status, answer)
         self.journal.note("recordings", recording, name=name, renamed=time.time())
+
+    def labels(self, recording):
+        """Adds a track of labels and replaces its labels, at any node. What was answered last is there."""
+        def label_set():
+            count = self.random.randint(1, 4)
+            return [f"{self.random.getrandbits(64):x}" for _ in range(count)]
+
+        def body(texts):
+            return json.dumps({"labels": [{"start": k, "end": k + 1, "text": text} for k, text in enumerate(texts)]})
+
+        json_type, texts = {"Content-Type": "application/json"}, label_set()
+        status, headers, answer, _ = self.insist("POST", f"/v1/recordings/{recording}/labels?name=chaos", body(texts), json_type)
+        if status != 201:
+            return self.odd("a track of labels", status, answer)
+        track, tag = json.loads(answer)["id"], headers["ETag"]
+        path = f"/v1/recordings/{recording}/labels/{track}"
+        self.journal.note("tracks", track, recording=recording, path=path, texts=texts, at=time.time(), asked=None)
+        for _ in range(self.random.choice([0, 1, 3])):
+            earlier, texts = texts, label_set()
+            # Until it is answered, both may be there.
+            self.journal.note("tracks", track, asked=texts)
+            status, headers, answer, was_tried = self.insist("PUT", path, body(texts), {**json_type, "If-Match": tag})
+            if status == 412 and was_tried:
+                # An earlier try was carried out, so that its tag is another one.
+                status, headers, answer, _ = self.insist("GET", path)
+                found = [label["text"] for label in json.loads(answer)["labels"]] if status == 200 else None
+                if found != texts:
+                    self.journal.violation("lost", f"{path} was changed by nobody: {found} after {earlier} and {texts}")
+            if status != 200:
+                return self.odd("new labels", status, answer)
+            tag = headers["ETag"]
+            self.journal.note("tracks", track, texts=texts, at=time.time(), asked=None)
+        self.journal.count("label sets acknowledged")
+
+    def convert(self, recording, content):
+        """Downloads the sound as FLAC from two nodes, the first of which has to make it. It has the samples that were
+        uploaded, and stays as it is."""
+        samples = content[44:]
+        expected = len(samples) // 2, hashlib.md5(samples).hexdigest()
+        digests = set()
+        for _ in range(2):
+            status, _, answer, _ = self.insist("GET", f"/v1/recordings/{recording}/audio?format=flac", timeout=20)
+            if status != 200:
+                return self.odd("a conversion", status, answer)
+            if flac_content(answer) != expected:
+                self.journal.violation("lost", f"the FLAC file of {recording} has {flac_content(answer)}, not {expected}")
+            digests.add(hashlib.sha256(answer).hexdigest())
+        if len(digests) > 1:
+            self.journal.violation("stale", f"the FLAC file of {recording} has changed")
+        self.journal.note("recordings", recording, flac=digests.pop())
+        self.journal.count("conversions compared")
 
     def denoise(self, recording, callback):
         # The reduction is different for each job of a recording, by which the checker knows them.
@@ -342,7 +445,7 @@ class Client(threading.Thread):
         """The last document of a job's stream of events; None if it was broken off."""
         began, connection, last = time.time(), node.connect(8), None
         with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException, ValueError):
-            connection.request("GET", f"/v1/jobs/{job}/events", headers={"Accept": "text/event-stream"})
+            connection.request("GET", f"/v1/jobs/{job}/events", headers={**self.authorization, "Accept": "text/event-stream"})
             answer = connection.getresponse()
             self.journal.write(client=self.number, node=node.name, method="GET", path=f"/v1/jobs/{job}/events", began=began,
                                status=answer.status)
@@ -377,102 +480,31 @@ class Client(threading.Thread):
         self.journal.violation("lost", f"{what} was answered with {status}: {text[:300]}")
 
 
-class StaleReader(Client):
-    """Asks every node for what was deleted or renamed more than five seconds ago."""
+class Growth:
+    """How far each node has served a waveform: never less than before, within an attempt and without a restart."""
 
-    def story(self):
-        now = time.time()
-        with self.journal.lock:
-            gone = [(key, facts["at"]) for key, facts in self.journal.deleted.items() if "at" in facts]
-            renamed = [(key, facts["renamed"], facts["name"]) for key, facts in self.journal.recordings.items()
-                       if "renamed" in facts and key not in self.journal.deleted]
-        recent = [item for item in gone if now - item[1] < 30]
-        for key, at in recent:
-            # Read at once, so that the nodes have something to keep.
-            for path in (f"/v1/recordings/{key}", f"/v1/recordings/{key}/audio", f"/v1/recordings/{key}/waveform?width=9"):
-                self.look(path, at, lambda status, _: status == 200, f"{key} was deleted")
-        for key, at, name in [item for item in renamed if now - item[1] < 30]:
-            self.look(f"/v1/recordings/{key}", at, lambda status, body: status == 200 and json.loads(body)["name"] != name,
-                      f"{key} was renamed", unless=lambda: key in self.journal.deleted)
-        self.pause(0.2)
+    # A node that only mirrors a waveform may forget it if nobody has looked for 5 s.
+    PATIENCE = 4
 
-    def look(self, path, changed, is_stale, what, unless=lambda: False):
-        node = self.node()
-        began = time.time()
-        answer = self.ask(node, "GET", path, timeout=3)
-        if answer is None or unless():
-            return
-        if began - changed > STALE_SECONDS:
-            self.journal.count("reads after changes")
-            if is_stale(answer[0], answer[2]):
-                self.journal.violation("stale", f"{what}, and {node.name} serves {path} {began - changed:.1f} s later")
+    def __init__(self, client, recording):
+        self.client, self.recording, self.served, self.attempt = client, recording, {}, self.current()
 
+    def look(self, node, began, frames):
+        process = node.process.pid
+        last = self.served.get(node)
+        self.served[node] = process, time.time(), frames
+        if not last or frames >= last[2]:
+            return self.client.journal.count("growing waveforms seen again", bool(last))
+        if process == last[0] and began - last[1] < self.PATIENCE and self.attempt == (now := self.current()) and now:
+            self.client.journal.violation(
+                "stale", f"{self.recording}: {node.name} served {last[2]} frames, and then {frames} of the same attempt")
+        self.attempt, self.served = self.current(), {node: self.served[node]}
 
-class Follower(Client):
-    """Follows the list at one node, as a page does: reads it, then keeps it by the events of /v1/events."""
-
-    def __init__(self, number, cluster, seed, followed):
-        super().__init__(number, cluster, seed)
-        self.name, self.followed = f"follower of {followed.name}", followed
-        # What the page shows: the recordings with their names, and the jobs that have been heard of with their states.
-        self.view_lock, self.recordings, self.jobs, self.last = threading.Lock(), {}, {}, None
-
-    def run(self):
-        try:
-            while not self.cluster.is_over.is_set():
-                with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
-                    self.follow_list()
-                time.sleep(0.2)
-        except Exception as error:  # noqa: BLE001, because the main thread must hear of it
-            self.error = error
-
-    def follow_list(self):
-        fields = {"Accept": "text/event-stream", **({"Last-Event-ID": self.last} if self.last else {})}
-        # Longer than the time between two comments.
-        connection = self.followed.connect(20)
-        with contextlib.closing(connection):
-            connection.request("GET", "/v1/events", headers=fields)
-            answer = connection.getresponse()
-            if answer.status != 200:
-                return
-            self.journal.count("streams of the list")
-            if not self.last:
-                self.read_list()
-            kind = place = None
-            for line in answer:
-                word, _, value = line.decode().rstrip("\r\n").partition(": ")
-                if word == "event":
-                    kind = value
-                elif word == "id":
-                    place = value
-                elif word == "data":
-                    self.take(kind, json.loads(value))
-                elif not word and not value and place:
-                    # Only after what it is about has been taken in.
-                    self.last, kind = place, None
-
-    def take(self, kind, document):
-        self.journal.count("events of the list")
-        if kind == "resync":
-            return self.read_list()
-        with self.view_lock:
-            if kind == "recording":
-                self.recordings[document["id"]] = document["name"]
-            elif kind == "deleted":
-                self.recordings.pop(document["id"], None)
-            elif kind == "job":
-                self.jobs[document["id"]] = document["state"]
-
-    def read_list(self):
-        """Reads the whole list at the same node. What has changed meanwhile comes as events afterward."""
-        self.last, found, cursor = None, {}, ""
-        while cursor is not None:
-            answer = self.ask(self.followed, "GET", f"/v1/recordings?limit=200{cursor and '&cursor=' + cursor}", timeout=8)
-            if not answer or answer[0] != 200:
-                raise OSError("the list can't be read")
-            page = json.loads(answer[2])
-            found.update((recording["id"], recording["name"]) for recording in page["recordings"])
-            cursor = page["next_cursor"]
-        with self.view_lock:
-            # The jobs are in no list: those heard of before are looked at at the end like all others.
-            self.recordings, self.jobs = found, {}
+    def current(self):
+        """The attempt that builds the waveform, according to the catalog; None if none does, or the catalog is away."""
+        with contextlib.suppress(Exception):
+            rows = self.client.cluster.database.rows(
+                "SELECT attempts, nonce FROM jobs WHERE kind = 'waveform' AND state = 'running' "
+                f"AND recording = '{self.recording}'")
+            return tuple(rows[0]) if rows else None
+        return None

@@ -12,11 +12,11 @@ struct ClusterTests {
     private let server: PostgresServer.TestServer
     private let database: String
 
-    init() throws {
+    init(_ server: PostgresServer.TestServer? = nil) throws {
       folder = try TemporaryFolder()
-      server = try #require(PostgresServer.TestServer.shared)
-      database = try server.newDatabase()
-      url = server.url(database: database)
+      self.server = try #require(server ?? PostgresServer.TestServer.shared)
+      database = try self.server.newDatabase()
+      url = self.server.url(database: database)
     }
 
     /// The server's processes to which the nodes listen. Every second, each is asked for a sign of life.
@@ -27,6 +27,12 @@ struct ClusterTests {
         WHERE datname = current_database() AND (query LIKE 'LISTEN%' OR query = 'SELECT 1')
         """, database: database)
       return sessions.split(separator: "\n").compactMap { pid_t($0) }
+    }
+
+    /// The server's process that accepts connections.
+    func acceptor() throws -> pid_t {
+      let first = try server.run("SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)", database: database)
+      return try #require(pid_t(first))
     }
 
     /// Starts a node.
@@ -104,6 +110,31 @@ struct ClusterTests {
     #expect(try eventually(withinSeconds: 5) { try two.client.recording(id)["name"].string == "new" })
     #expect(try one.client.send("DELETE", paths[0]).status == 204)
     for path in paths { #expect(try allAnswer(path, 404), "\(path)") }
+  }
+
+  @Test func aSilentFeedIsInTheMetricsAndAWarning() throws {
+    // A server of its own, because it is stopped: otherwise the node would soon listen to it again.
+    let cluster = try Cluster(PostgresServer.TestServer.separate())
+    let node = try cluster.node("alone")
+    func age() throws -> Double? {
+      let name = "stillwave_feed_age_seconds "
+      let line = try node.client.get("/metrics").text.split(separator: "\n").first { $0.hasPrefix(name) }
+      return line.flatMap { Double($0.dropFirst(name.count)) }
+    }
+    func warns() throws -> Bool {
+      let ready = try node.client.get("/readyz")
+      #expect(ready.status == 200, "the node works on")
+      return ready.text.contains("\"feed_interrupted\"")
+    }
+    #expect(try eventually { try age() ?? 9 < 5 && !warns() })
+    let stopped = try [cluster.acceptor()] + cluster.feeds()
+    #expect(stopped.count == 2)
+    for process in stopped { kill(process, SIGSTOP) }
+    defer { for process in stopped { kill(process, SIGCONT) } }
+    #expect(try eventually { try warns() })
+    #expect(try age() ?? 0 > 5)
+    for process in stopped { kill(process, SIGCONT) }
+    #expect(try eventually { try age() ?? 9 < 5 && !warns() })
   }
 
   @Test func aJobIsCancelledThroughAnyNodeAndItsFilesAreRemoved() throws {
@@ -302,6 +333,10 @@ struct ClusterTests {
     arguments: [
       (["--catalog", "postgres://x@%2Fnowhere/x", "--media", "file:///tmp/x"], "can't be reached"),
       (["--catalog", "mysql://x/y", "--media", "file:///tmp/x"], "--catalog is a URL such as postgres://"),
+      (
+        ["--catalog", "postgres://h/x?target_session_attrs=any", "--media", "file:///tmp/x"],
+        "target_session_attrs must be read-write"
+      ),
       (["--catalog", "postgres://u:secret@h/x", "--media", "file:///tmp/x"], "isn't accepted on the command line"),
       (["--catalog", "postgres://h/x"], "--catalog needs --media"),
       (["--catalog", "postgres://h/x", "--media", "ftp://bucket"], "--media is the URL of a folder"),
