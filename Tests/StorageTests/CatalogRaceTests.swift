@@ -334,27 +334,31 @@ import Testing
   @Test("conversions that are kept at once have no more bytes together than they may")
   func keptConversions() async throws {
     let shares = try (0..<RacingNodes.count).map { _ in try insertRecordings() }
-    let kept = try await nodes.race { thread, node in
-      try shares[thread].count { recording in
+    let barrier = Barrier(RacingNodes.count)
+    let results = try await nodes.race { thread, node in
+      defer { barrier.leave() }
+      return try shares[thread].map { recording -> (isKept: Bool, rows: Int) in
         let job = Job(kind: .convert, recording: recording.id)
         try node.insert(job)
-        guard let token = try node.claim(job.id).written?.token else { return false }
-        let conversion = Conversion(
-          recording: recording.id, format: "mp3", key: ObjectKey(recording.id, "converted-\(token.name).mp3"),
-          bytes: 30,
-          sha256: "")
-        return try node.keep(conversion, limit: 100, finishing: token, with: "{}").written != nil
+        let token = try #require(try node.claim(job.id).written?.token)
+        let key = ObjectKey(recording.id, "converted-\(token.name).mp3")
+        let conversion = Conversion(recording: recording.id, format: "mp3", key: key, bytes: 30, sha256: "")
+        barrier.wait()
+        let isKept = try node.keep(conversion, limit: 100, finishing: token, with: "{}").written != nil
+        // After all have kept one, and before any keeps the next.
+        barrier.wait()
+        return (isKept, try Self.count("conversions", node))
       }
-    }
-    #expect(kept.reduce(0, +) == RacingNodes.count * Self.rounds)
-    let (rows, garbage) = try catalog.read { db in
-      (
-        try db.first("SELECT count(*) FROM conversions", as: Int.self) ?? 0,
-        try db.first("SELECT count(*) FROM garbage", as: Int.self) ?? 0
-      )
-    }
+    }.flatMap { $0 }
+    #expect(results.allSatisfy { $0.isKept })
+    let (rows, garbage) = (try Self.count("conversions", catalog), try Self.count("garbage", catalog))
+    #expect(results.allSatisfy { $0.rows <= 3 })
     #expect(rows == 3, "of 30 bytes each, where 100 are allowed")
-    #expect(rows + garbage == kept.reduce(0, +), "a file is either kept or garbage")
+    #expect(rows + garbage == results.count, "a file is either kept or garbage")
     nodes.report("kept conversions")
+  }
+
+  private static func count(_ table: String, _ catalog: Catalog) throws -> Int {
+    try catalog.read { try $0.first("SELECT count(*) FROM \(table)", as: Int.self) ?? 0 }
   }
 }

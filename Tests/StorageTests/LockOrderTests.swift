@@ -86,6 +86,7 @@ import Testing
     let barrier = Barrier(RacingNodes.count)
     // Each pair of actions meets, as the number of threads and that of actions have no common divisor with the step.
     _ = try await nodes.race { thread, node in
+      defer { barrier.leave() }
       for (number, chain) in chains.enumerated() {
         barrier.wait()
         for step in 0..<3 {
@@ -112,6 +113,7 @@ import Testing
     for (number, chain) in chains.enumerated() where number % 3 < 2 { _ = try catalog.claim(chain.jobs[0]) }
     let barrier = Barrier(RacingNodes.count)
     _ = try await nodes.race { thread, node in
+      defer { barrier.leave() }
       for (number, chain) in chains.enumerated() {
         let pair = pairs[number % pairs.count]
         barrier.wait()

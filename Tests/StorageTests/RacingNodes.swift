@@ -59,29 +59,44 @@ struct RacingNodes: Sendable {
   }
 }
 
-/// Lets threads go on once as many as `count` have come, again and again.
+/// Lets threads go on once all have come, again and again. A thread that ends must leave, also if it throws.
 final class Barrier: Sendable {
   private struct State {
+    var count: Int
     var waiting = 0
     var round = 0
+
+    /// Begins the next round if all are there.
+    mutating func advance() -> Bool {
+      guard waiting == count else { return false }
+      (waiting, round) = (0, round + 1)
+      return true
+    }
   }
 
-  private let count: Int
-  private let state = Mutex(State())
+  private let state: Mutex<State>
   private let condition = NSCondition()
 
-  init(_ count: Int) { self.count = count }
+  init(_ count: Int) { state = Mutex(State(count: count)) }
 
   func wait() {
     condition.lock()
     defer { condition.unlock() }
-    let round = state.withLock { state -> Int? in
+    let (round, isLast) = state.withLock { state in
       state.waiting += 1
-      guard state.waiting == count else { return state.round }
-      (state.waiting, state.round) = (0, state.round + 1)
-      return nil
+      return (state.round, state.advance())
     }
-    guard let round else { return condition.broadcast() }
+    guard !isLast else { return condition.broadcast() }
     while state.withLock({ $0.round }) == round { condition.wait() }
+  }
+
+  func leave() {
+    condition.lock()
+    defer { condition.unlock() }
+    let isLast = state.withLock { state in
+      state.count -= 1
+      return state.advance()
+    }
+    if isLast { condition.broadcast() }
   }
 }
