@@ -213,7 +213,7 @@ import Testing
     #expect(blobs.look(at: ObjectKey(recording.id, "audio.wav")) == .present(bytes: 5))
   }
 
-  @Test("an object that a newer one replaces is collected")
+  @Test("an object that a newer one replaces is collected, at once in a folder and in a bucket after an hour")
   func replaced() throws {
     let (recording, _) = try record("sound")
     let keys = (1...2).map { ObjectKey(recording.id, "converted-\($0).mp3") }
@@ -223,6 +223,9 @@ import Testing
         Conversion(recording: recording.id, format: "mp3", key: key, bytes: 3, sha256: stored.sha256), limit: 99)
     }
     clock.advance(1)
+    try blobs.removeGarbage(of: catalog)
+    #expect(blobs.look(at: keys[0]) == (BlobsEngine.current.name == "folder" ? .absent : .present(bytes: 3)))
+    clock.advance(3600)
     try blobs.removeGarbage(of: catalog)
     #expect(keys.map { blobs.look(at: $0) } == [.absent, .present(bytes: 3)])
   }

@@ -159,6 +159,7 @@ package final class BlockCache: Sendable {
   /// same each time, and `.storeUnreachable` if each time other bytes arrive, because then the connection damages them.
   package func file(_ key: ObjectKey) throws(StorageError) -> LocalFile? {
     try current(key) { (object) throws(StorageError) -> LocalFile in
+      defer { account(for: object) }
       if !object.isWhole { try makeRoom(for: object.missingBytes) }
       // Twice, because the damage may have been on this machine's disk, or on the way.
       for _ in 0..<2 {
