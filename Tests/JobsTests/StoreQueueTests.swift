@@ -87,6 +87,37 @@ import Testing
     await gated.finish(16)
   }
 
+  private final class Counter: Sendable {
+    let count = Mutex(0)
+  }
+
+  /// Counts when it is destroyed.
+  private final class Held: Sendable {
+    private let gone: Counter
+
+    init(_ gone: Counter) { self.gone = gone }
+
+    deinit { gone.count.withLock { $0 += 1 } }
+  }
+
+  @Test("what work holds is released when the work ends, whether or not more work waits")
+  func released() async throws {
+    // One thread, so that each piece of work has ended before the next one begins.
+    let queue = StoreQueue(threads: 1)
+    let gate = DispatchSemaphore(value: 0)
+    let gone = Counter()
+    let seen = Mutex<[Int]>([])
+    func start(_ body: @escaping @Sendable () -> Void) {
+      let held = Held(gone)
+      queue.start { withExtendedLifetime(held, body) }
+    }
+    start { gate.wait() }
+    for _ in 0..<4 { start { seen.withLock { $0.append(gone.count.withLock(\.self)) } } }
+    gate.signal()
+    try await queue.run {}
+    #expect(seen.withLock { $0 } == [1, 2, 3, 4] && gone.count.withLock(\.self) == 5)
+  }
+
   @Test("results and errors come back, in any number")
   func results() async throws {
     let queue = StoreQueue(threads: 3, waitingLimit: 5000)

@@ -29,7 +29,8 @@ package final class StoreQueue: Sendable {
   private struct State {
     /// Queues without work.
     var idle: [DispatchQueue]
-    var brief: [Work] = []
+    /// Nil where work has begun.
+    var brief: [Work?] = []
     /// The first of `brief` that hasn't begun.
     var nextBrief = 0
     var transfers = FairQueue<Work>()
@@ -65,9 +66,11 @@ package final class StoreQueue: Sendable {
 
     private mutating func takeBrief() -> Work? {
       guard nextBrief < brief.count else { return nil }
-      defer { nextBrief += 1 }
       let work = brief[nextBrief]
-      if nextBrief >= 1024 {
+      // So that nothing keeps alive what it holds once it ends.
+      brief[nextBrief] = nil
+      nextBrief += 1
+      if nextBrief == brief.count || nextBrief >= 1024 {
         brief.removeFirst(nextBrief)
         nextBrief = 0
       }
