@@ -8,6 +8,9 @@ extension S3Blobs {
     try? remove(key)
   }
 
+  /// Does nothing: the collection removes them, once no client can be reading them any more.
+  package func deleteDiscarded(_ keys: [ObjectKey]) {}
+
   /// Removes what an attempt may have put; see `Blobs.removeResults`. Ignores failures: the collection repeats it.
   package func removeResults(of token: AttemptToken, in id: RecordingID) {
     let garbage = Garbage.files(of: token, folder: id)

@@ -59,6 +59,7 @@ private final class FailingBlobs: Blobs {
   func fetch(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) { _ = try read(key, ranges) }
   func look(at key: ObjectKey) -> FileLook { fetching.withLock { $0 } == nil ? store.look(at: key) : .unknown }
   func delete(_ key: ObjectKey) { store.delete(key) }
+  func deleteDiscarded(_ keys: [ObjectKey]) { store.deleteDiscarded(keys) }
   func removeResults(of token: AttemptToken, in id: RecordingID) { store.removeResults(of: token, in: id) }
   func removeGarbage(of catalog: Catalog) throws(StorageError) { try store.removeGarbage(of: catalog) }
   func remove(_ id: RecordingID) throws(StorageError) { try store.remove(id) }

@@ -333,7 +333,7 @@ final class MediaSimulation: @unchecked Sendable {
         recording: key.recording, format: "mp3", key: key, bytes: stored.bytes, sha256: stored.sha256,
         usedAt: world.now)
       // There is room for two, so most are discarded.
-      return try node.catalog.keep(conversion, limit: 160, finishing: token, with: "{}")
+      return try node.catalog.keep(conversion, limit: 160, finishing: token, with: "{}").job
     }
     guard ended.written != nil else { return node.blobs.removeResults(of: token, in: key.recording) }
     if isWaveform { waveforms[key.recording] = counts["interruptions"] == before ? key : nil }

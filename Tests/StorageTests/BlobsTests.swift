@@ -141,6 +141,35 @@ import Testing
     #expect(try catalog.dueGarbage().isEmpty)
   }
 
+  @Test("a discarded conversion goes at once from a folder, and from a bucket once it is due")
+  func discardedConversions() throws {
+    let recording = try record("sound").recording
+    let keys = (1...3).map { ObjectKey(recording.id, "converted-\($0).mp3") }
+    var discarded: [ObjectKey] = []
+    for (number, key) in keys.enumerated() {
+      let stored = try put("mp3", as: key, makesFolder: false)
+      let format = number == 0 ? "flac" : "mp3"
+      discarded += try catalog.keep(
+        Conversion(
+          recording: recording.id, format: format, key: key, bytes: 3, sha256: stored.sha256,
+          usedAt: Timestamp(milliseconds: Int64(number))),
+        limit: 6)
+    }
+    // It was replaced, so the first has room.
+    #expect(discarded == [keys[1]])
+    let last = try #require(try catalog.conversion(of: recording.id, to: "mp3"))
+    discarded += try catalog.keep(last, limit: 3)
+    #expect(discarded == [keys[1], keys[0]])
+    blobs.deleteDiscarded(discarded)
+    let isFolder = blobs is MediaStore
+    #expect(discarded.map { blobs.look(at: $0) == .absent } == [isFolder, isFolder])
+    #expect(blobs.look(at: keys[2]) == .present(bytes: 3))
+    clock.advance(200_000)
+    try blobs.removeGarbage(of: catalog)
+    #expect(keys.map { blobs.look(at: $0) } == [.absent, .absent, .present(bytes: 3)])
+    #expect(try catalog.dueGarbage().isEmpty)
+  }
+
   @Test("an upload becomes a recording's first object, with the files that were made from it")
   func adoption() throws {
     let id = RecordingID()

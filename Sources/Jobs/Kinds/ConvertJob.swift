@@ -44,8 +44,7 @@ package enum ConvertJob: JobDefinition {
     let kept = try catalog.keep(
       conversion, limit: outcome.settings.maximumConversionBytes, finishing: outcome.token,
       with: RowJSON.text(JobResult(recording: job.recording)))
-    // Removes those that had to give way. If that fails, they are removed later.
-    if kept.written != nil { try? outcome.blobs.removeGarbage(of: catalog) }
-    return kept
+    outcome.blobs.deleteDiscarded(kept.discarded)
+    return kept.job
   }
 }

@@ -23,37 +23,43 @@ extension Catalog {
 
   /// Inserts a conversion, replacing an older one to the same format, and deletes the least recently requested
   /// conversions until all of them together have at most `limit` bytes. In the same transaction, finishes the job of
-  /// the attempt that made it, with `result` in JSON. Returns the job.
+  /// the attempt that made it, with `result` in JSON. Returns the job, and the objects of the deleted conversions.
   ///
-  /// The files of the deleted ones become garbage, in a bucket after an hour.
+  /// Those objects become garbage, in a bucket after an hour.
   package func keep(
     _ conversion: Conversion, limit: Int64, finishing token: AttemptToken, with result: String
-  ) throws(StorageError) -> Fenced<Job> {
+  ) throws(StorageError) -> (job: Fenced<Job>, discarded: [ObjectKey]) {
     try write(.statementLocks) { db in
-      guard let (before, now) = try locked(token.job, db) else { return .refused(nil) }
+      guard let (before, now) = try locked(token.job, db) else { return (.refused(nil), []) }
       let moved = try move(before, hasWritten: true, at: now, db) { $0.succeed(token, with: result, at: now) }
       // Deleting the recording would have canceled the job.
-      if moved.written != nil { try keep(conversion, limit: limit, at: now, db) }
-      return moved
+      return (moved, moved.written == nil ? [] : try keep(conversion, limit: limit, at: now, db))
     }
   }
 
   /// Inserts a conversion as above. For tests.
-  func keep(_ conversion: Conversion, limit: Int64) throws(StorageError) {
+  @discardableResult
+  func keep(_ conversion: Conversion, limit: Int64) throws(StorageError) -> [ObjectKey] {
     try write { try keep(conversion, limit: limit, at: now($0), $0) }
   }
 
-  private func keep(_ conversion: Conversion, limit: Int64, at now: Timestamp, _ db: CatalogTransaction) throws {
+  private func keep(
+    _ conversion: Conversion, limit: Int64, at now: Timestamp, _ db: CatalogTransaction
+  ) throws -> [ObjectKey] {
     // So that each sees what others have kept, and none waits for rows that another is about to change.
     try Self.lock(name: "conversions", db)
+    var discarded: [ObjectKey] = []
     let older = try Self.conversion(of: conversion.recording, to: conversion.format, db)
     if older?.key != conversion.key {
-      if let older { try discard(older, at: now, db) }
+      if let older {
+        try discard(older, at: now, db)
+        discarded.append(older.key)
+      }
       try withdraw([conversion.key.description], db)
     }
     try ConversionRow(conversion: conversion).insertOrReplace(db)
     let total = try db.first("SELECT CAST(sum(bytes) AS bigint) FROM conversions", as: Int64.self) ?? 0
-    guard total > limit else { return }
+    guard total > limit else { return discarded }
     // Those that are used least, up to the one with which there is room enough.
     let leastUsed = try Self.intact(
       db.rows(
@@ -64,7 +70,11 @@ extension Catalog {
         WHERE so_far - bytes < ?
         """, [conversion.recording.text, conversion.format, total - limit])
     ) { try ConversionRow(row: $0).conversion }
-    for conversion in leastUsed where try Self.isFree(conversion, db) { try discard(conversion, at: now, db) }
+    for conversion in leastUsed where try Self.isFree(conversion, db) {
+      try discard(conversion, at: now, db)
+      discarded.append(conversion.key)
+    }
+    return discarded
   }
 
   /// Locks a conversion, unless another transaction has: one that deletes its recording, or notes its use.

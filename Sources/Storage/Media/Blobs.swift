@@ -74,6 +74,12 @@ package protocol Blobs: Sendable {
   /// S3: a DELETE; a row of `garbage` has it repeated after a failure.
   func delete(_ key: ObjectKey)
 
+  /// Removes conversions that a transaction has discarded, so that they take no room until the next collection. Ignores
+  /// failures: rows of `garbage` have them removed by that.
+  ///
+  /// S3: does nothing: a client may still read what it was sent to.
+  func deleteDiscarded(_ keys: [ObjectKey])
+
   /// Removes what an attempt may have put. No row may name it, and the attempt must have ended.
   ///
   /// S3: a DELETE of each key with the attempt's name that a row of `garbage` has.

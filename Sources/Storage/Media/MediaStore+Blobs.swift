@@ -71,6 +71,9 @@ extension MediaStore: Blobs, Scratch, UploadSpool, GrowingWaveforms {
     try? FileSystem.remove(finalPath(of: key))
   }
 
+  /// Removes conversions that a transaction has discarded. Whoever has one open can read it to its end.
+  package func deleteDiscarded(_ keys: [ObjectKey]) { for key in keys { delete(key) } }
+
   /// Removes the objects that the catalog has recorded as no longer needed; see `GarbageCollection`.
   package func removeGarbage(of catalog: Catalog) throws(StorageError) {
     keepReserve()
