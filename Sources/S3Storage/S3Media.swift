@@ -63,7 +63,7 @@ package struct S3Media: Sendable {
     // This disk first, which needs no store.
     attempt { () throws(StorageError) in _ = try AbandonedWork(catalog: catalog, store: disk).remove() }
     attempt { () throws(StorageError) in
-      for id in cache.recordings where try catalog.namedObjects(of: id).isEmpty { cache.remove([id]) }
+      cache.remove(try catalog.missing(among: cache.recordings))
     }
     attempt { () throws(StorageError) in try blobs.removeGarbage(of: catalog) }
     attempt { () throws(StorageError) in try spool.removeGarbage() }

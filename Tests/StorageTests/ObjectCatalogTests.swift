@@ -73,6 +73,18 @@ import Testing
     #expect(try names(catalog.announcedObjects(of: recording.id)) == all)
   }
 
+  @Test("the recordings without a row are found among any number, and those with a damaged one aren't among them")
+  func missing() throws {
+    let (whole, damaged, deleted) = (try insert(), try insert(), try insert())
+    _ = try catalog.deleteRecording(deleted.id)
+    _ = try catalog.engine.write(.statementLocks) {
+      try $0.run("UPDATE recordings SET waveform_state = 'odd' WHERE id = ?", [damaged.id.text])
+    }
+    let strangers = Set((0..<1200).map { _ in RecordingID() } + [deleted.id])
+    #expect(try catalog.missing(among: strangers.union([whole.id, damaged.id])) == strangers)
+    #expect(try catalog.missing(among: []) == [])
+  }
+
   /// What a transaction of each kind that names an object says if it may be gone.
   private func refusals(of key: (String) -> ObjectKey, in recording: Recording, _ token: AttemptToken) throws
     -> [String]

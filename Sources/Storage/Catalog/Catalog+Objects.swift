@@ -71,6 +71,21 @@ extension Catalog {
     return Set(try objects(of: id, row, db))
   }
 
+  /// Returns those of some recordings that have no row, even a damaged one. Costs a query for 500 of them.
+  package func missing(among ids: Set<RecordingID>) throws(StorageError) -> Set<RecordingID> {
+    var missing = ids
+    let names = ids.map(\.text)
+    for start in stride(from: 0, to: names.count, by: 500) {
+      let some = Array(names[start..<min(start + 500, names.count)])
+      let places = Array(repeating: "?", count: some.count).joined(separator: ", ")
+      let found = try read { db in
+        try db.rows("SELECT id FROM recordings WHERE id IN (\(places))", some).map { try value($0, "id") as String }
+      }
+      for id in found.compactMap(RecordingID.init) { missing.remove(id) }
+    }
+    return missing
+  }
+
   /// Returns the length and the SHA-256 that an object has according to the row that names it, which doesn't have the
   /// SHA-256 of a working copy; nil if no row says anything.
   package func content(of key: ObjectKey) throws(StorageError) -> ExpectedObject? {
