@@ -45,7 +45,7 @@ final class TestBench: Sendable {
   init(
     script: String = "finish", in folder: TemporaryFolder? = nil, holder: LeaseHolder = LeaseHolder(),
     _ change: (inout Configuration) -> Void = { _ in }, engine: (any SQLEngine) -> any SQLEngine = { $0 },
-    blobs: (MediaStore) -> any Blobs = { $0 }
+    blobs: (MediaStore) -> any Blobs = { $0 }, scratch: (MediaStore) -> any Scratch = { $0 }
   ) throws {
     let folder = try folder ?? TemporaryFolder()
     self.folder = folder
@@ -73,7 +73,7 @@ final class TestBench: Sendable {
     catalog = Catalog(engine: engine(database), holder: holder)
     context = Context(
       configuration, access: try Access(configuration) { [catalog] in catalog.time }, catalog: catalog,
-      media: MediaPlaces(store, blobs: blobs(store)), work: work, log: log)
+      media: MediaPlaces(store, blobs: blobs(store), scratch: scratch(store)), work: work, log: log)
     responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)
       log.answered(request, with: problem, for: error)

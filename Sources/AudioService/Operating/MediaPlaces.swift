@@ -15,9 +15,10 @@ struct MediaPlaces: Sendable {
   /// The disk for files in progress.
   private let disk: MediaStore
 
-  /// Everything in one folder. `blobs` replaces what jobs and handlers see of its recordings, for tests.
-  init(_ store: MediaStore, blobs: (any Blobs)? = nil) {
-    (self.blobs, scratch, spool, growingWaveforms, descriptions) = (blobs ?? store, store, store, store, store)
+  /// Everything in one folder. `blobs` and `scratch` replace what jobs and handlers see of it, for tests.
+  init(_ store: MediaStore, blobs: (any Blobs)? = nil, scratch: (any Scratch)? = nil) {
+    (self.blobs, self.scratch) = (blobs ?? store, scratch ?? store)
+    (spool, growingWaveforms, descriptions) = (store, store, store)
     (folder, bucket, disk) = (store, nil, store)
   }
 

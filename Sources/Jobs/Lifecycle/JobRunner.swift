@@ -34,6 +34,9 @@ package final class JobRunner: Sendable {
     var leases: LeaseKeeper?
     var isStopping = false
     var hasNotedUnfenced = false
+    var isLookingAtDisk = false
+    /// When that began last, in seconds since the start.
+    var lookedAtDiskAt = -Double.infinity
     var onStopped: [CheckedContinuation<Void, Never>] = []
     var onDrained: [CheckedContinuation<Void, Never>] = []
   }
@@ -340,7 +343,8 @@ package final class JobRunner: Sendable {
     case .progress(let progress):
       live.update(id) { $0.progress = progress }
       tellOthers(report, id)
-      take(.progressed(id, diskIsFull: diskIsFull))
+      take(.progressed(id, diskIsFull: false))
+      lookAtDisk(for: id)
     case .unfenced(let errno):
       guard !state.value.hasNotedUnfenced else { return }
       state.value.hasNotedUnfenced = true
@@ -351,10 +355,17 @@ package final class JobRunner: Sendable {
     }
   }
 
-  /// Whether jobs have used up half of the reserved disk space. The other half is for the catalog.
-  private var diskIsFull: Bool {
-    guard let free = try? scratch.freeBytes() else { return false }
-    return free < settings.reservedDiskBytes / 2
+  /// Ends a job that is writing if jobs have used up half of the reserved disk space; the other half is for the
+  /// catalog. Looks at most once a second, whatever number of jobs reports, and on a worker thread, because a disk that
+  /// hangs must not keep leases from being renewed.
+  private func lookAtDisk(for id: JobID) {
+    guard !state.value.isLookingAtDisk, now - state.value.lookedAtDiskAt >= 1 else { return }
+    (state.value.isLookingAtDisk, state.value.lookedAtDiskAt) = (true, now)
+    let (scratch, least) = (scratch, settings.reservedDiskBytes / 2)
+    run({ (try? scratch.freeBytes()).map { $0 < least } ?? false }) { [self] isFull in
+      state.value.isLookingAtDisk = false
+      return .progressed(id, diskIsFull: isFull)
+    }
   }
 
   private func record(_ ending: JobLifecycle.Ending, of id: JobID) {
