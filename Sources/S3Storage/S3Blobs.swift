@@ -207,7 +207,7 @@ package final class S3Blobs: Blobs {
     if cache.has(key) { return try? cache.file(key) }
     let path = cache.incomingPath()
     defer { try? FileSystem.remove(path) }
-    let info = try? client.get(key.description, into: path) { [cache] in (try? cache.makeRoom(for: $0)) != nil }
+    let info = try? client.get(key.description, into: path) { [cache] in (try? cache.reserve($0)) != nil }
     // No row says what it must be. It was put with its SHA-256.
     guard let info, let digests = try? FileDigests(of: path), info.sha256 == digests.sha256
     else { return nil }

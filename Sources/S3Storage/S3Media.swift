@@ -47,7 +47,7 @@ package struct S3Media: Sendable {
     let cache = cache
     spool = S3Spool(
       client, catalog: catalog, scratch: disk,
-      makeRoom: { (bytes) throws(StorageError) in try cache.makeRoom(for: bytes) })
+      reserve: { (bytes) throws(StorageError) in try cache.reserve(bytes) })
   }
 
   // MARK: Upkeep

@@ -7,11 +7,12 @@ package struct S3Scratch: Scratch {
 
   init(_ disk: MediaStore, sharedWith cache: BlockCache) { (self.disk, self.cache) = (disk, cache) }
 
-  /// Returns the number of bytes that can still be written, once the cache has given room. Evicts some objects if they
-  /// leave too little, so ask before and while much is written.
+  /// Returns the number of bytes that can still be written, once the cache has given room. Has some objects evicted if
+  /// they leave too little, so ask before and while much is written.
   package func freeBytes() throws(StorageError) -> Int64 {
+    let evictable = cache.evictableBytes
     cache.makeRoom()
-    return try disk.freeBytes() + cache.evictableBytes
+    return try disk.freeBytes() + evictable
   }
 
   /// Creates a file for receiving an upload.

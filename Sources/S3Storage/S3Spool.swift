@@ -22,23 +22,23 @@ package final class S3Spool: UploadSpool {
   let scratch: MediaStore
   /// Maximum size of one object, in bytes.
   let objectBytes: Int64
-  private let makeRoom: @Sendable (Int64) throws(StorageError) -> Void
+  private let reserveRoom: @Sendable (Int64) throws(StorageError) -> BlockCache.Room?
   private let removals = DispatchQueue(label: "upload removals", qos: .utility)
 
   /// Keeps bytes in the bucket of `client`, and files in progress on `scratch`. `catalog` gets the rows that removal
-  /// needs, also from transactions that end uploads. `makeRoom` makes room for a number of bytes on the scratch disk,
+  /// needs, also from transactions that end uploads. `reserve` reserves room for a number of bytes on the scratch disk,
   /// or throws `.diskFull`.
-  package init(
+  init(
     _ client: S3Client, catalog: Catalog, scratch: MediaStore, objectBytes: Int64 = 64 << 20,
-    makeRoom: @escaping @Sendable (Int64) throws(StorageError) -> Void = { _ throws(StorageError) in }
+    reserve: @escaping @Sendable (Int64) throws(StorageError) -> BlockCache.Room? = { _ throws(StorageError) in nil }
   ) {
     (self.client, self.catalog, self.scratch, self.objectBytes) = (client, catalog, scratch, objectBytes)
-    self.makeRoom = makeRoom
+    reserveRoom = reserve
     catalog.nameDeletedObjects()
   }
 
-  /// Makes room for files in progress; throws `.diskFull` if there is none.
-  func makeRoom(for bytes: Int64) throws(StorageError) { try makeRoom(bytes) }
+  /// Reserves room for files in progress; throws `.diskFull` if there is none.
+  func reserve(_ bytes: Int64) throws(StorageError) -> BlockCache.Room? { try reserveRoom(bytes) }
 
   /// Does nothing: the row is enough.
   package func prepare(_ id: UploadID) {}
@@ -157,10 +157,14 @@ final class ObjectBytes: UploadBytes, @unchecked Sendable {
   /// Returns the file if it has all bytes; otherwise fetches those that it lacks into a new one.
   func join() throws(StorageError) -> UploadPart {
     // The whole and, for a moment, a copy of one object.
-    if base > 0 { try spool.makeRoom(for: byteCount + (objects.map(\.bytes).max() ?? 0)) }
+    let room = base > 0 ? try spool.reserve(byteCount + (objects.map(\.bytes).max() ?? 0)) : nil
+    defer { withExtendedLifetime(room) {} }
     let whole = base == 0 ? part : try spool.scratch.makeTemporaryPart()
     if base > 0 {
-      for object in objects where object.start < base { try fetch(object, into: whole) }
+      for object in objects where object.start < base {
+        try fetch(object, into: whole)
+        room?.use(object.bytes)
+      }
       try whole.append(contentsOf: part.path, bytes: part.byteCount)
     }
     whole.objects = objects

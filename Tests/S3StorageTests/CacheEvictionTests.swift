@@ -67,6 +67,7 @@ import Testing
     let (first, second, third, fourth) = (keys[0], keys[1], keys[2], keys[3])
     try await test.blocking { for key in [first, second, third] { _ = try cache.file(key) } }
     #expect(keys.map { cache.fileAtHand($0) != nil } == [false, true, true, false])
+    cache.settle()
     #expect(disk.freeBytes >= 200_000 && cache.evictableBytes == cache.cost)
     try await test.blocking {
       let held = [try cache.file(second), try cache.file(third)]
@@ -90,7 +91,7 @@ import Testing
     try await test.blocking {
       for key in all { _ = try cache.file(key) }
       // The disk never shows what was removed.
-      #expect(throws: Never.self) { try cache.makeRoom(for: 450_000) }
+      #expect(throws: Never.self) { _ = try cache.reserve(450_000) }
     }
     #expect(all.map { cache.fileAtHand($0) != nil } == [false, true, true])
   }
@@ -104,10 +105,55 @@ import Testing
     disk.cache.withLock { $0 = cache }
     try await test.blocking {
       for key in [one, two] { _ = try cache.file(key) }
-      try cache.makeRoom(for: 600_000)
+      _ = try cache.reserve(600_000)
       #expect(disk.freeBytes >= 600_000 && cache.fileAtHand(one) == nil && cache.fileAtHand(two) != nil)
-      #expect(throws: StorageError.diskFull) { try cache.makeRoom(for: 1_000_001) }
+      #expect(throws: StorageError.diskFull) { _ = try cache.reserve(1_000_001) }
     }
+    disk.cache.withLock { $0 = nil }
+  }
+
+  @Test("what was promised to one fetch isn't promised to another until that ends, and counts less as it is used")
+  func promises() async throws {
+    let test = try CacheTest()
+    let free = Mutex<Int64>(10_000_000)
+    let cache = try test.cache(freeBytes: { free.withLock { $0 } })
+    try await test.blocking {
+      var first: BlockCache.Room? = try cache.reserve(8_000_000)
+      #expect(throws: StorageError.diskFull) { _ = try cache.reserve(8_000_000) }
+      let second = try cache.reserve(2_000_000)
+      #expect(throws: StorageError.diskFull) { _ = try cache.reserve(1) }
+      // Half of the first has been written.
+      free.withLock { $0 -= 4_000_000 }
+      first?.use(4_000_000)
+      #expect(throws: StorageError.diskFull) { _ = try cache.reserve(1) }
+      withExtendedLifetime(first) {}
+      first = nil
+      #expect(throws: Never.self) { _ = try cache.reserve(4_000_000) }
+      #expect(throws: StorageError.diskFull) { _ = try cache.reserve(4_000_001) }
+      withExtendedLifetime(second) {}
+    }
+  }
+
+  @Test("several that fetch one object need its room once, and only as much as it lacks")
+  func sharedRoom() async throws {
+    let test = try CacheTest()
+    let key = try await test.put(content)
+    let disk = SmallDisk()
+    // There is room for the object and its index, but not twice.
+    let cache = try test.cache(freeBytes: { disk.freeBytes - 600_000 })
+    disk.cache.withLock { $0 = cache }
+    test.store.fail(.none, .delays(.milliseconds(20)))
+    let content = content
+    let areRight = try await withThrowingTaskGroup(of: Bool.self) { group in
+      for _ in 0..<6 {
+        group.addTask { try await test.blocking { try cache.file(key)?.withPath(CacheTest.contents) == content } }
+      }
+      return try await group.reduce(true) { $0 && $1 }
+    }
+    #expect(areRight)
+    // Nothing stays promised.
+    try await test.blocking { cache.remove(key) }
+    #expect(throws: Never.self) { _ = try cache.reserve(400_000) }
     disk.cache.withLock { $0 = nil }
   }
 

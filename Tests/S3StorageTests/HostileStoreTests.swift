@@ -39,7 +39,7 @@ import Testing
     try await test.blocking { _ = try free.file(other) }
     test.store.fail(.claims(length: 1 << 35, []))
     for cache in [cache, free] {
-      await #expect(throws: StorageError.diskFull) { try await test.blocking { try cache.makeRoom(for: .max) } }
+      await #expect(throws: StorageError.diskFull) { try await test.blocking { _ = try cache.reserve(.max) } }
     }
     await #expect(throws: StorageError.diskFull) { try await test.blocking { try free.file(key) } }
     #expect(free.fileAtHand(other) != nil)

@@ -23,11 +23,11 @@ import Testing
     /// Takes an upload over.
     init(
       _ id: UploadID, at offset: Int64, _ node: BlobsNode, _ client: S3Client,
-      makeRoom: @escaping @Sendable (Int64) throws(StorageError) -> Void = { _ throws(StorageError) in }
+      reserve: @escaping @Sendable (Int64) throws(StorageError) -> BlockCache.Room? = { _ throws(StorageError) in nil }
     ) throws {
       self.node = node
       spool = S3Spool(
-        client, catalog: node.catalog, scratch: node.scratch, objectBytes: 6 << 20, makeRoom: makeRoom)
+        client, catalog: node.catalog, scratch: node.scratch, objectBytes: 6 << 20, reserve: reserve)
       row = try node.catalog.takeOver(id, at: offset)
       bytes = try #require(try spool.begin(try node.catalog.segments(of: id), at: offset))
     }
@@ -165,6 +165,7 @@ import Testing
       let two = try Writer(id, at: 300_000, second, cluster.test.client) { (bytes) throws(StorageError) in
         asked.withLock { $0.append(bytes) }
         guard bytes <= disk.withLock({ $0 }) else { throw .diskFull }
+        return nil
       }
       try two.receive([7])
       #expect(throws: StorageError.diskFull) { try two.bytes.join() }

@@ -12,23 +12,6 @@ import Synchronization
 /// Each block is fetched once, however many threads want it, and each object's files belong to one thread while they
 /// are created or removed. Every member except `fileAtHand` blocks, on the disk and maybe on the store.
 package final class BlockCache: Sendable {
-  private struct Entry {
-    var cost: Int64
-    var lastUse: UInt64
-    var holds = 0
-    var touchedAt = Timestamp(milliseconds: 0)
-    /// Nil until this process has read the index.
-    var object: CachedObject?
-  }
-
-  private struct Table {
-    var entries: [ObjectKey: Entry] = [:]
-    /// Objects whose files are being created or removed.
-    var busy: [ObjectKey: Errand] = [:]
-    var cost: Int64 = 0
-    var uses: UInt64 = 0
-  }
-
   /// Keeps an object's files in the cache.
   private final class Hold: Sendable {
     let cache: BlockCache
@@ -39,6 +22,21 @@ package final class BlockCache: Sendable {
     deinit { cache.release(object) }
   }
 
+  /// Room on the cache's disk for what is being fetched, as long as this exists.
+  final class Room: Sendable {
+    private let cache: BlockCache
+
+    fileprivate init(_ bytes: Int64, of object: CachedObject?, in cache: BlockCache) {
+      self.cache = cache
+      cache.table.withLock { $0.promise(ObjectIdentifier(self), bytes, of: object) }
+    }
+
+    deinit { cache.table.withLock { $0.end(ObjectIdentifier(self)) } }
+
+    /// Takes in that bytes have been written into a file that isn't an object's.
+    func use(_ bytes: Int64) { cache.table.withLock { $0.use(ObjectIdentifier(self), bytes) } }
+  }
+
   /// Maximum size of all objects together, in bytes; held ones may exceed it.
   package let limitBytes: Int64
   /// Free space that the cache leaves on its disk, in bytes; held objects may exceed it.
@@ -47,8 +45,11 @@ package final class BlockCache: Sendable {
   private let folder: CacheFolder
   private let client: S3Client
   private let lock: BlockFile
-  private let table = Mutex(Table())
+  private let table = Mutex(CacheTable())
+  /// Evicts and reserves room, so that two threads neither evict for the same reason nor have the same room.
   private let evictions = DispatchQueue(label: "cache evictions")
+  /// Whether an eviction has been asked for that hasn't begun.
+  private let isEvicting = Atomic(false)
   private let fetchers = Helpers(label: "cache fetches", most: 24, mostOfCaller: 3)
   private let now: @Sendable () -> Timestamp
   private let expecting: @Sendable (ObjectKey) throws(StorageError) -> ExpectedObject?
@@ -82,13 +83,18 @@ package final class BlockCache: Sendable {
   /// How much of the disk the cached files take, in bytes.
   package var cost: Int64 { table.withLock { $0.cost } }
 
-  /// How much of the disk evicting would free now, in bytes. O(objects).
-  package var evictableBytes: Int64 {
-    table.withLock { $0.entries.values.reduce(0) { $0 + ($1.holds == 0 ? $1.cost : 0) } }
-  }
+  /// How much of the disk evicting would free now, in bytes.
+  package var evictableBytes: Int64 { table.withLock { $0.evictableBytes } }
 
-  /// Evicts objects until the disk has the free space that the cache leaves, if it can. Blocks.
-  package func makeRoom() { evict() }
+  /// Has objects evicted, soon, until the disk has the free space that the cache leaves, if it can. Doesn't block.
+  package func makeRoom() {
+    guard !isEvicting.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    evictions.async { [self] in
+      // Before the look: what is released after it asks again.
+      _ = isEvicting.exchange(false, ordering: .acquiringAndReleasing)
+      evict()
+    }
+  }
 
   /// Returns the path of a new file on the cache's disk.
   func incomingPath() -> String { folder.incomingPath() }
@@ -160,7 +166,8 @@ package final class BlockCache: Sendable {
   package func file(_ key: ObjectKey) throws(StorageError) -> LocalFile? {
     try current(key) { (object) throws(StorageError) -> LocalFile in
       defer { account(for: object) }
-      if !object.isWhole { try makeRoom(for: object.missingBytes) }
+      let room = object.isWhole ? nil : try reserve(object.missingBytes, of: object)
+      defer { withExtendedLifetime(room) {} }
       // Twice, because the damage may have been on this machine's disk, or on the way.
       for _ in 0..<2 {
         let fetched = try fill(object, [0..<object.version.bytes])
@@ -174,9 +181,7 @@ package final class BlockCache: Sendable {
 
   /// Holds an object that is held already once more.
   private func held(_ object: CachedObject) -> Hold {
-    table.withLock { table in
-      if table.entries[object.key]?.object === object { table.entries[object.key]?.holds += 1 }
-    }
+    table.withLock { if $0.has(object) { $0.hold(object.key) } }
     return Hold(object, in: self)
   }
 
@@ -184,7 +189,7 @@ package final class BlockCache: Sendable {
   package func fileAtHand(_ key: ObjectKey) -> LocalFile? {
     let object = table.withLock { table -> CachedObject? in
       guard table.busy[key] == nil, let object = table.entries[key]?.object else { return nil }
-      Self.use(key, &table)
+      table.hold(key)
       return object
     }
     guard let object else { return nil }
@@ -200,7 +205,7 @@ package final class BlockCache: Sendable {
   /// Makes a file on the cache's disk the cache's copy of an object. `digests` are those of its blocks. Afterward the
   /// file is gone; if it couldn't be moved, the object isn't cached.
   func insert(_ source: String, as key: ObjectKey, _ version: CachedVersion, digests: [UInt8]) {
-    defer { evict() }
+    defer { evictIfFull() }
     let errand = occupy(key)
     defer {
       table.withLock { $0.busy[key] = nil }
@@ -222,11 +227,8 @@ package final class BlockCache: Sendable {
       return
     }
     let object = CachedObject(whole: key, path: path(of: key), indexPath: folder.indexPath(of: key), version)
-    table.withLock { table in
-      table.uses += 1
-      table.entries[key] = Entry(cost: object.cost, lastUse: table.uses, touchedAt: now(), object: object)
-      table.cost += object.cost
-    }
+    let now = now()
+    table.withLock { $0.insert(key, object, cost: object.cost, touchedAt: now) }
   }
 
   /// Removes an object from the cache, even if it is held.
@@ -240,7 +242,7 @@ package final class BlockCache: Sendable {
   /// Removes an object whose files are gone, unless another thread has begun it again.
   private func forget(_ object: CachedObject) {
     let errand = occupy(object.key)
-    if table.withLock({ $0.entries[object.key]?.object === object }) { drop(object.key) }
+    if table.withLock({ $0.has(object) }) { drop(object.key) }
     table.withLock { $0.busy[object.key] = nil }
     errand.finish(.done)
   }
@@ -271,7 +273,7 @@ package final class BlockCache: Sendable {
       let access = table.withLock { table -> Access in
         if let errand = table.busy[key] { return .wait(errand) }
         if let object = table.entries[key]?.object {
-          Self.use(key, &table)
+          table.hold(key)
           return .found(object)
         }
         let errand = Errand()
@@ -302,11 +304,10 @@ package final class BlockCache: Sendable {
     let object = try? outcome.get()
     table.withLock { table in
       table.busy[key] = nil
-      table.cost -= table.entries.removeValue(forKey: key)?.cost ?? 0
+      table.remove(key)
       guard let object else { return }
-      table.entries[key] = Entry(cost: object.cost, lastUse: 0, object: object)
-      table.cost += object.cost
-      Self.use(key, &table)
+      table.insert(key, object, cost: object.cost)
+      table.hold(key)
     }
     switch outcome {
     case .success(let object): errand.finish(object == nil ? .absent : .done)
@@ -342,43 +343,24 @@ package final class BlockCache: Sendable {
     return try CachedObject(key, path: path(of: key), index: BlockIndex(creating: folder.indexPath(of: key), version))
   }
 
-  private static func use(_ key: ObjectKey, _ table: inout Table) {
-    table.uses += 1
-    table.entries[key]?.lastUse = table.uses
-    table.entries[key]?.holds += 1
-  }
-
   private func release(_ object: CachedObject) {
     let isFull = table.withLock { table in
-      // It may have been removed meanwhile, and be another one now.
-      if table.entries[object.key]?.object === object { table.entries[object.key]?.holds -= 1 }
+      table.release(object)
       return table.cost > limitBytes
     }
     // This may be an event loop.
-    if isFull { evictions.async { [self] in evict() } }
+    if isFull { makeRoom() }
   }
 
   /// Counts what an object has got or lost.
   private func account(for object: CachedObject) {
-    let cost = object.cost
-    table.withLock { table in
-      guard let entry = table.entries[object.key], entry.object === object else { return }
-      table.cost += cost - entry.cost
-      table.entries[object.key]?.cost = cost
-    }
-    evict()
+    table.withLock { $0.update(object) }
+    evictIfFull()
   }
 
   private func touch(_ key: ObjectKey) {
     let now = now()
-    let isDue = table.withLock { table in
-      guard let entry = table.entries[key], now.milliseconds - entry.touchedAt.milliseconds > 60_000 else {
-        return false
-      }
-      table.entries[key]?.touchedAt = now
-      return true
-    }
-    if isDue { _ = unsafe utimensat(AT_FDCWD, folder.indexPath(of: key), nil, 0) }
+    if table.withLock({ $0.touch(key, at: now) }) { _ = unsafe utimensat(AT_FDCWD, folder.indexPath(of: key), nil, 0) }
   }
 
   // MARK: Removing
@@ -399,73 +381,60 @@ package final class BlockCache: Sendable {
 
   /// Removes an object that this thread occupies.
   private func drop(_ key: ObjectKey) {
-    let entry = table.withLock { table in
-      let entry = table.entries.removeValue(forKey: key)
-      table.cost -= entry?.cost ?? 0
-      return entry
-    }
+    let entry = table.withLock { $0.remove(key) }
     // Those that still hold it must not take the next object's files for its own.
     entry?.object?.retire()
     // Without its index, the file is no object, whatever a crash leaves.
     for path in [folder.indexPath(of: key), path(of: key)] { try? FileSystem.remove(path) }
   }
 
-  /// Throws `.diskFull` if the disk can't take that much more, even without what can be evicted.
-  func makeRoom(for bytes: Int64) throws(StorageError) {
-    // Nothing is evicted in vain.
-    guard bytes <= freeBytes() || bytes - evictableBytes <= freeBytes() else { throw .diskFull }
-    evict(for: bytes)
-    guard bytes <= freeBytes() else { throw .diskFull }
+  /// Reserves room on the disk for bytes that are about to be written, or for all that an object lacks, and evicts
+  /// others for it. Throws `.diskFull` if there isn't that much besides what was promised to others, even without what
+  /// can be evicted. Blocks.
+  func reserve(_ bytes: Int64, of object: CachedObject? = nil) throws(StorageError) -> Room {
+    let room = evictions.sync { () -> Room? in
+      let room = Room(bytes, of: object, in: self)
+      let (promised, evictable) = table.withLock { ($0.promisedBytes, $0.evictableBytes) }
+      // Nothing is evicted in vain.
+      guard promised <= freeBytes() || promised - evictable <= freeBytes() else { return nil }
+      evict(for: promised)
+      return promised <= freeBytes() ? room : nil
+    }
+    guard let room else { throw .diskFull }
+    return room
+  }
+
+  /// Evicts what must go, and waits for that, so that the cache doesn't grow faster than it gives up.
+  private func evictIfFull() {
+    if cost > limitBytes || freeBytes() < spareBytes { evictions.sync { evict() } }
   }
 
   /// Removes the least recently used objects that aren't held until the rest is within the limit, and the disk has
   /// enough free space for `bytes` more. Counts what it removes: files that others have open, and some file systems,
   /// give their space back later.
   private func evict(for bytes: Int64 = 0) {
-    let missing = max(0, min(bytes, 1 << 60) + spareBytes - freeBytes())
-    let (wanted, cost, free) = table.withLock { table in
-      let wanted = max(missing, table.cost - limitBytes)
-      var free: [(key: ObjectKey, entry: Entry)] = []
-      if wanted > 0 {
-        for (key, entry) in table.entries where entry.holds == 0 && table.busy[key] == nil { free.append((key, entry)) }
-      }
-      return (wanted, table.cost, free)
-    }
+    let cost = cost
+    let wanted = max(min(bytes, 1 << 60) + spareBytes - freeBytes(), cost - limitBytes)
     guard wanted > 0 else { return }
-    // Some more than is wanted, so that a full cache isn't sorted for each object that comes.
+    // Some more than is wanted, so that a full cache doesn't evict for each object that comes.
     let most = wanted + cost / 32
-    var (found, victims) = (0 as Int64, [ObjectKey]())
-    for (key, entry) in free.sorted(by: { $0.entry.lastUse < $1.entry.lastUse }) {
-      guard found < wanted || found + entry.cost <= most else { break }
-      found += entry.cost
-      victims.append(key)
+    var found: Int64 = 0
+    while true {
+      let errand = Errand()
+      let left = found < wanted ? .max : most - found
+      guard let victim = table.withLock({ $0.takeVictim(costingAtMost: left, for: errand) }) else { return }
+      drop(victim.key)
+      table.withLock { $0.busy[victim.key] = nil }
+      errand.finish(.done)
+      found += victim.cost
     }
-    for victim in victims { removeUnlessHeld(victim) }
-  }
-
-  private func removeUnlessHeld(_ key: ObjectKey) {
-    let errand = Errand()
-    let isFree = table.withLock { table in
-      guard let entry = table.entries[key], entry.holds == 0, table.busy[key] == nil else { return false }
-      table.busy[key] = errand
-      return true
-    }
-    if isFree {
-      drop(key)
-      table.withLock { $0.busy[key] = nil }
-    }
-    errand.finish(.done)
   }
 
   /// Lists the objects that earlier processes cached, and removes all other files.
   private func scan() throws(StorageError) {
     let found = try folder.list()
     table.withLock { table in
-      for (key, cost) in found {
-        table.uses += 1
-        table.entries[key] = Entry(cost: cost, lastUse: table.uses)
-        table.cost += cost
-      }
+      for (key, cost) in found { table.insert(key, nil, cost: cost) }
     }
   }
 }

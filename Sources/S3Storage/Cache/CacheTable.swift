@@ -1,0 +1,121 @@
+import Storage
+
+/// What a cache knows about its objects, for use under a lock: every member but `promisedBytes` is O(1).
+struct CacheTable: Sendable {
+  struct Entry: Sendable {
+    fileprivate(set) var cost: Int64
+    fileprivate(set) var holds = 0
+    fileprivate var touchedAt: Timestamp
+    /// Nil until this process has read the index.
+    let object: CachedObject?
+  }
+
+  private struct Promise {
+    /// Nil for other files on the disk.
+    let object: CachedObject?
+    var bytes: Int64
+  }
+
+  private(set) var entries: [ObjectKey: Entry] = [:]
+  /// Objects whose files are being created or removed.
+  var busy: [ObjectKey: Errand] = [:]
+  /// How much of the disk all objects take, in bytes.
+  private(set) var cost: Int64 = 0
+  /// Those that aren't held.
+  private var order = EvictionOrder()
+  private var promises: [ObjectIdentifier: Promise] = [:]
+
+  /// How much of the disk the objects take that aren't held, in bytes.
+  var evictableBytes: Int64 { order.cost }
+
+  // MARK: Objects
+
+  /// Adds an object that isn't held, as the one that was used last.
+  mutating func insert(
+    _ key: ObjectKey, _ object: CachedObject?, cost: Int64, touchedAt: Timestamp = Timestamp(milliseconds: 0)
+  ) {
+    remove(key)
+    entries[key] = Entry(cost: cost, touchedAt: touchedAt, object: object)
+    order.append(key, cost: cost)
+    self.cost += cost
+  }
+
+  /// Removes an object, even if it is held.
+  @discardableResult
+  mutating func remove(_ key: ObjectKey) -> Entry? {
+    guard let entry = entries.removeValue(forKey: key) else { return nil }
+    order.remove(key)
+    cost -= entry.cost
+    return entry
+  }
+
+  /// Whether this is still the object with its key, and not a later one.
+  func has(_ object: CachedObject) -> Bool { entries[object.key]?.object === object }
+
+  /// Holds an object, if the table has it, once more.
+  mutating func hold(_ key: ObjectKey) {
+    order.remove(key)
+    entries[key]?.holds += 1
+  }
+
+  /// Releases an object, if the table still has it, once. After the last time, it is the one that was used last.
+  mutating func release(_ object: CachedObject) {
+    guard has(object), let entry = entries[object.key] else { return }
+    entries[object.key]?.holds -= 1
+    if entry.holds == 1 { order.append(object.key, cost: entry.cost) }
+  }
+
+  /// Takes in how much of the disk a held object takes now, if the table still has it.
+  mutating func update(_ object: CachedObject) {
+    guard has(object), let entry = entries[object.key] else { return }
+    precondition(entry.holds > 0, "an object is held while it is filled")
+    let new = object.cost
+    cost += new - entry.cost
+    entries[object.key]?.cost = new
+  }
+
+  /// Whether the file times of an object must be set to `now`, as it is from then on: once a minute.
+  mutating func touch(_ key: ObjectKey, at now: Timestamp) -> Bool {
+    guard let entry = entries[key], now.milliseconds - entry.touchedAt.milliseconds > 60_000 else { return false }
+    entries[key]?.touchedAt = now
+    return true
+  }
+
+  /// Returns the object to evict next and its cost, unless that is more than `most`, and makes it busy with an errand.
+  mutating func takeVictim(costingAtMost most: Int64, for errand: Errand) -> (key: ObjectKey, cost: Int64)? {
+    var next = order.first
+    while let key = next, busy[key] != nil { next = order.next(after: key) }
+    guard let key = next, let entry = entries[key], entry.cost <= most else { return nil }
+    busy[key] = errand
+    return (key, entry.cost)
+  }
+
+  // MARK: Room
+
+  /// Room on the disk that was promised and isn't used yet, in bytes; `.max` if it is more. O(promises).
+  var promisedBytes: Int64 {
+    var (sum, counted): (Int64, Set<ObjectKey>) = (0, [])
+    for promise in promises.values {
+      // Several may wait for one object.
+      if let object = promise.object, !counted.insert(object.key).inserted { continue }
+      let (next, overflows) = sum.addingReportingOverflow(promise.object?.missingBytes ?? promise.bytes)
+      guard !overflows else { return .max }
+      sum = next
+    }
+    return sum
+  }
+
+  /// Promises room for bytes, or for those that an object lacks, until it is used or the promise ends.
+  mutating func promise(_ id: ObjectIdentifier, _ bytes: Int64, of object: CachedObject?) {
+    promises[id] = Promise(object: object, bytes: bytes)
+  }
+
+  /// Takes in that bytes have been written.
+  mutating func use(_ id: ObjectIdentifier, _ bytes: Int64) {
+    guard let left = promises[id]?.bytes else { return }
+    promises[id]?.bytes = max(0, left - bytes)
+  }
+
+  /// Ends a promise.
+  mutating func end(_ id: ObjectIdentifier) { promises[id] = nil }
+}
