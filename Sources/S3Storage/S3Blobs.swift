@@ -34,6 +34,7 @@ package final class S3Blobs: Blobs {
   let catalog: Catalog
   private let identity: BucketIdentity?
   let sender: ObjectSender
+  private let maps: SoundMaps
 
   /// Keeps objects in the bucket of `client`. `catalog` gets the rows that removal needs, also from transactions that
   /// delete recordings. Files are put in parts of `partBytes` bytes, a number of MiB from 5 on. `inspector` is the
@@ -49,6 +50,7 @@ package final class S3Blobs: Blobs {
     sender = ObjectSender(
       client: client, catalog: catalog, partBytes: partBytes,
       helpers: Helpers(label: "object parts", most: senders, mostOfCaller: 2))
+    maps = SoundMaps(client, cache: cache)
     catalog.nameDeletedObjects()
   }
 
@@ -145,14 +147,13 @@ package final class S3Blobs: Blobs {
   package func localFile(_ key: ObjectKey) throws(StorageError) -> LocalFile {
     if let file = cache.fileAtHand(key) {
       client.figures.addRead(hit: cache.knownLength(of: key) ?? 0, miss: 0)
-      return file
+      return withMap(file, key)
     }
     guard let file = try cache.file(key) else {
       try checkIdentity()
       return LocalFile(path: cache.path(of: key))
     }
-    guard hasMap(key), let map = mapFile(of: key) else { return file }
-    return LocalFile(path: file.path, holding: Pair(file: file, map: map))
+    return withMap(file, key)
   }
 
   /// Returns the same without waiting; nil unless this process has had the whole object and still has it.
@@ -197,23 +198,10 @@ package final class S3Blobs: Blobs {
     init(file: LocalFile, map: LocalFile) { (self.file, self.map) = (file, map) }
   }
 
-  /// Whether readers look for a map beside the object.
-  private func hasMap(_ key: ObjectKey) -> Bool { key.name.hasPrefix("audio") || key.name.hasPrefix("working") }
-
-  /// Returns the map of a sound; nil if there is none, or if it can't be fetched: then readers make it again. It must
-  /// never be there in part, because they open it without asking.
-  private func mapFile(of sound: ObjectKey) -> LocalFile? {
-    let key = sound.map
-    if cache.has(key) { return try? cache.file(key) }
-    let path = cache.incomingPath()
-    defer { try? FileSystem.remove(path) }
-    let info = try? client.get(key.description, into: path) { [cache] in (try? cache.reserve($0)) != nil }
-    // No row says what it must be. It was put with its SHA-256.
-    guard let info, let digests = try? FileDigests(of: path), info.sha256 == digests.sha256
-    else { return nil }
-    let version = CachedVersion(bytes: info.bytes, entityTag: info.entityTag, sha256: digests.sha256)
-    cache.insert(path, as: key, version, digests: digests.blocks)
-    return cache.fileAtHand(key)
+  /// Adds the map that readers of a sound look for beside it, if there is one.
+  private func withMap(_ file: LocalFile, _ key: ObjectKey) -> LocalFile {
+    guard key.name.hasPrefix("audio") || key.name.hasPrefix("working"), let map = maps.map(of: key) else { return file }
+    return LocalFile(path: file.path, holding: Pair(file: file, map: map))
   }
 
   // MARK: The state of the store

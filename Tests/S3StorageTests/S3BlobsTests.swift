@@ -86,6 +86,66 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: cluster.folder.path + "/b/incoming") == [])
   }
 
+  @Test("a sound that is in the cache already gets its map, too, and readers fetch that once")
+  func mapsOfCachedSounds() async throws {
+    let cluster = try BlobsCluster()
+    let (first, second) = (try cluster.node("a"), try cluster.node("b"))
+    let (key, before) = try await cluster.blocking {
+      let key = ObjectKey(try first.upload([9, 8, 7]).id, "audio.mp3")
+      _ = try second.cache.file(key)
+      return (key, cluster.test.store.received.count)
+    }
+    #expect(!CacheTest.exists(second.cache.path(of: key.map)))
+    cluster.test.store.fail(.delays(.milliseconds(50)))
+    let maps = try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          try await cluster.blocking {
+            try second.blobs.localFile(key).withPath { CacheTest.contents($0 + ".map") }
+          }
+        }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(maps == Array(repeating: [1, 2, 3], count: 8))
+    #expect(cluster.test.store.received.count == before + 1)
+  }
+
+  @Test("a map that is missing isn't looked for again for a while, and of few more than are remembered")
+  func missingMaps() async throws {
+    let cluster = try BlobsCluster()
+    let node = try cluster.node("a")
+    let time = Mutex(ContinuousClock.now)
+    let maps = SoundMaps(cluster.test.client, cache: node.cache, limit: 4, now: { time.withLock { $0 } })
+    let sounds = (0..<4).map { _ in ObjectKey(RecordingID(), "audio.mp3") }
+    func requests(_ sounds: [ObjectKey]) async throws -> Int {
+      let before = cluster.test.store.received.count
+      try await cluster.blocking { for sound in sounds { #expect(maps.map(of: sound) == nil) } }
+      return cluster.test.store.received.count - before
+    }
+    #expect(try await requests(sounds) == 4)
+    #expect(try await requests(sounds) == 0)
+    time.withLock { $0 += .seconds(601) }
+    #expect(try await requests(sounds) == 4)
+    // Those before are forgotten for it.
+    #expect(try await requests([ObjectKey(RecordingID(), "audio.mp3")]) == 1)
+    #expect(try await requests(sounds) >= 3)
+  }
+
+  @Test("a map that is made here after it was missing is found at once")
+  func lateMap() async throws {
+    let cluster = try BlobsCluster()
+    let node = try cluster.node("a")
+    let sound = ObjectKey(RecordingID(), "audio.mp3")
+    let maps = SoundMaps(cluster.test.client, cache: node.cache)
+    let found = try await cluster.blocking {
+      let early = maps.map(of: sound)
+      node.blobs.offer(try node.work([4, 5]), as: sound.map)
+      return (early, maps.map(of: sound))
+    }
+    #expect(found.0 == nil && found.1?.withPath(CacheTest.contents) == [4, 5])
+  }
+
   @Test("looking for an object costs a request and no room, unless the cache has it")
   func looking() async throws {
     let cluster = try BlobsCluster()
