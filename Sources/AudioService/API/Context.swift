@@ -126,7 +126,7 @@ final class Context: Sendable {
     uploads = UploadSessionTable(
       .init(
         configuration: configuration, catalog: catalog, blobs: blobs, spool: spool, admission: admission,
-        metrics: metrics, accounts: accounts),
+        metrics: metrics, accounts: accounts, storeWork: storeWork),
       work: work, log: log)
     idempotency = IdempotencyKeys(work: work)
   }

@@ -1,3 +1,4 @@
+import Jobs
 import Storage
 
 extension UploadSession {
@@ -10,6 +11,7 @@ extension UploadSession {
     let admission: UploadAdmission
     let metrics: Metrics
     let accounts: TenantAccounts
+    let storeWork: StoreQueue
 
     /// When an upload expires that received its last byte at `instant`.
     func expiry(from instant: Timestamp) -> Timestamp { Self.expiry(from: instant, configuration.uploadExpirySeconds) }

@@ -13,7 +13,6 @@
 // without the service noticing, such as after a phone changed networks. A request that names another offset doesn't
 // disturb the writer.
 
-import Dispatch
 import Glibc
 import HTTP
 import Jobs
@@ -35,7 +34,7 @@ struct UploadStatus: Sendable {
   var isComplete: Bool { offset == length }
 }
 
-// @unchecked Sendable: everything that changes is used on `queue` only.
+// @unchecked Sendable: everything that changes is used by work in `turns` only.
 
 /// A resumable upload with a request in progress.
 final class UploadSession: @unchecked Sendable {
@@ -56,7 +55,7 @@ final class UploadSession: @unchecked Sendable {
   let tenant: Tenant
   private let dependencies: Dependencies
   private let catalog: TenantCatalog
-  private let queue: DispatchQueue
+  private let turns: UploadTurns
   private var state = State.unopened
   /// As it stands in the catalog.
   private var upload: Upload?
@@ -69,22 +68,15 @@ final class UploadSession: @unchecked Sendable {
   init(_ id: UploadID, of tenant: Tenant, _ dependencies: Dependencies) {
     (self.id, self.tenant, self.dependencies) = (id, tenant, dependencies)
     catalog = dependencies.catalog.of(tenant)
-    queue = DispatchQueue(label: "upload")
+    turns = UploadTurns(dependencies.storeWork)
   }
 
   /// Whether the next request for this upload needs a new session.
   var isSpent: Bool { spent.load(ordering: .acquiring) }
 
-  private func run<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-    try await withCheckedThrowingContinuation { continuation in
-      queue.async { continuation.resume(with: Result { try body() }) }
-    }
-  }
-
   // MARK: Opening
 
   private func open() throws -> Upload {
-    dispatchPrecondition(condition: .onQueue(queue))
     if dependencies.catalog.isShared { try lookElsewhere() }
     if case .unopened = state {
       do { try load() } catch {
@@ -172,7 +164,7 @@ final class UploadSession: @unchecked Sendable {
 
   /// Returns the upload's state, after making it durable.
   func status() async throws -> UploadStatus {
-    try await run { [self] in
+    try await turns.run(transferringFor: checkpointingClient) { [self] in
       _ = try openAlive()
       return try statusNow()
     }
@@ -184,6 +176,12 @@ final class UploadSession: @unchecked Sendable {
     return UploadStatus(
       offset: upload.offset, length: upload.length, metadata: upload.metadata, expiresAt: upload.expiresAt,
       recording: upload.recording, token: upload.token)
+  }
+
+  /// Returns whose bytes a checkpoint would transfer; nil if there are none.
+  @Sendable private func checkpointingClient() -> Client? {
+    guard case .receiving(let bytes, _) = state, let upload, bytes.byteCount > upload.offset else { return nil }
+    return Client(key: upload.client)
   }
 
   /// Makes the counted bytes durable, then updates the row.
@@ -216,7 +214,7 @@ final class UploadSession: @unchecked Sendable {
 
   /// Makes the caller the writer, from `offset` on, in place of the current one.
   func begin(at offset: Int64, checksum: UploadChecksum?) async throws -> UploadWriter {
-    try await run { [self] in
+    try await turns.run(transferringFor: checkpointingClient) { [self] in
       _ = try openAlive()
       let status = try statusNow()
       if offset == status.offset, case .elsewhere = state { try takeOver(at: offset) }
@@ -248,7 +246,7 @@ final class UploadSession: @unchecked Sendable {
 
   /// Appends the next piece of a request's body.
   func append(_ piece: [UInt8], from writer: UploadWriter) async throws {
-    try await run { [self] in
+    let isDue = try await turns.run { [self] in
       guard self.writer === writer, case .receiving(let part, let offset) = state else {
         throw ServiceError.uploadTakenOver(id)
       }
@@ -258,26 +256,28 @@ final class UploadSession: @unchecked Sendable {
       }
       writer.took(piece)
       if writer.checksum == nil { state = .receiving(part, offset: offset + Int64(piece.count)) }
-      try checkNowAndThen(Int64(piece.count))
+      return isCheckpointDue(after: Int64(piece.count))
+    }
+    guard isDue else { return }
+    try await turns.run(transferringFor: checkpointingClient) { [self] in
+      try checkpoint()
+      try dependencies.admission.checkDiskNow(for: 0)
     }
   }
 
-  private func checkNowAndThen(_ bytes: Int64) throws {
+  private func isCheckpointDue(after bytes: Int64) -> Bool {
     bytesSinceCheck += bytes
     let isDue =
       bytesSinceCheck >= dependencies.configuration.uploadCheckpointBytes
       || checkpointAt + .seconds(dependencies.configuration.uploadCheckpointSeconds) < .now
-    guard isDue else { return }
-    bytesSinceCheck = 0
-    checkpointAt = .now
-    try checkpoint()
-    try dependencies.admission.checkDiskNow(for: 0)
+    if isDue { (bytesSinceCheck, checkpointAt) = (0, .now) }
+    return isDue
   }
 
   /// Ends a request's writing and keeps the bytes that count. `isWhole` says if its whole body was received. Throws
   /// `.checksumMismatch` if the body doesn't match its checksum.
   func end(_ writer: UploadWriter, isWhole: Bool) async throws -> UploadStatus {
-    try await run { [self] in
+    try await turns.run(transferringFor: checkpointingClient) { [self] in
       guard self.writer === writer, case .receiving(let part, _) = state else {
         throw ServiceError.uploadTakenOver(id)
       }
@@ -300,16 +300,11 @@ final class UploadSession: @unchecked Sendable {
   ///
   /// Throws the probe's error. Removes an upload that isn't a recording but keeps the refusal, to repeat it.
   func finish() async throws -> UploadStatus {
-    let making = try await run { [self] () -> Task<Void, any Error>? in
+    let making = try await turns.run(transferringFor: joiningClient) { [self] () -> Task<Void, any Error>? in
       let upload = try openAlive()
       if let finishing { return finishing }
-      if case .elsewhere = state, upload.offset == upload.length { try takeOver(at: upload.length) }
-      if case .finished = state { return nil }
-      guard case .receiving(let bytes, let offset) = state, offset == upload.length else {
-        throw ServiceError.wrongUploadOffset(given: upload.length, actual: upload.offset)
-      }
-      let part = try bytes.join()
-      let task = Task { try await self.makeRecording(of: part) }
+      guard let part = try join(upload) else { return nil }
+      let task = Task { try await self.makeRecording(of: part, for: Client(key: upload.client)) }
       finishing = task
       return task
     }
@@ -317,17 +312,34 @@ final class UploadSession: @unchecked Sendable {
     return try await status()
   }
 
-  private func makeRecording(of part: UploadPart) async throws {
+  /// Returns whose bytes `finish` would transfer; nil if there are none.
+  @Sendable private func joiningClient() throws -> Client? {
+    guard finishing == nil else { return nil }
+    let upload = try self.upload ?? open()
+    return upload.recording == nil ? Client(key: upload.client) : nil
+  }
+
+  /// Returns the file with all bytes; nil if the upload has become a recording.
+  private func join(_ upload: Upload) throws -> UploadPart? {
+    if case .elsewhere = state, upload.offset == upload.length { try takeOver(at: upload.length) }
+    if case .finished = state { return nil }
+    guard case .receiving(let bytes, let offset) = state, offset == upload.length else {
+      throw ServiceError.wrongUploadOffset(given: upload.length, actual: upload.offset)
+    }
+    return try bytes.join()
+  }
+
+  private func makeRecording(of part: UploadPart, for client: Client) async throws {
     do {
-      let client = try await run { [self] in Client(key: try open().client) }
       // If there's no room, the upload stays and can be retried.
       let room = try dependencies.admission.runner.reserve(for: client)
       let probe = try await dependencies.admission.probe(path: part.path, bytes: part.byteCount, for: client)
-      if let (recording, job) = try await run({ [self] in try keep(part, probe) }) {
+      let made = try await turns.run(transferringFor: { client }) { [self] in try keep(part, probe) }
+      if let (recording, job) = made {
         dependencies.admission.runner.submit(job, source: recording, room: room)
       }
     } catch {
-      try await run { [self] in
+      try await turns.run { [self] in
         finishing = nil
         if case ServiceError.rejectedByProbe(let code, let detail) = error {
           try removeNow(
@@ -373,13 +385,13 @@ final class UploadSession: @unchecked Sendable {
   /// Removes the upload: the row first, then the bytes. A recording made from it stays. With `instant`, removes it only
   /// if it expired before that.
   func remove(ifExpiredBefore instant: Timestamp? = nil) async throws {
-    let making = try await run { [self] in
+    let making = try await turns.run { [self] in
       _ = try open()
       return finishing
     }
     // The result goes to the requests that started it.
     _ = await making?.result
-    try await run { [self] in
+    try await turns.run { [self] in
       let upload = try open()
       if let instant, upload.expiresAt >= instant { return }
       try removeNow(.noSuchUpload(id.text), ifExpiredBefore: instant)
@@ -389,7 +401,7 @@ final class UploadSession: @unchecked Sendable {
   /// Removes the upload, and the stored refusal if there is one.
   func discard() async throws {
     do { try await remove() } catch ServiceError.rejectedByProbe {
-      try await run { [self] in
+      try await turns.run { [self] in
         try UploadRefusal.forget(id, in: catalog)
         become(.unusable(.noSuchUpload(id.text)))
       }
@@ -398,7 +410,7 @@ final class UploadSession: @unchecked Sendable {
 
   /// Removes the upload if it has no bytes and no writer, to make room for others. Returns false if it stays.
   func removeIfEmpty() async throws -> Bool {
-    try await run { [self] in
+    try await turns.run { [self] in
       let upload = try open()
       switch state {
       case .receiving(let bytes, let offset) where offset == 0 && bytes.byteCount == 0 && writer == nil: break

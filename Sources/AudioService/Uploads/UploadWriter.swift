@@ -6,7 +6,7 @@ struct UploadChecksum: Sendable, Equatable {
   let bytes: [UInt8]
 }
 
-// @unchecked Sendable: the digest is used on the session's queue only.
+// @unchecked Sendable: the digest is used in the session's turns only.
 
 /// A request that sends bytes of an upload, as long as it's the current writer.
 final class UploadWriter: @unchecked Sendable {

@@ -103,6 +103,9 @@ package final class StoreQueue: Sendable {
     (waitingLimit, self.shared) = (0, shared)
   }
 
+  /// Whether its work may wait for another machine, on threads of its own.
+  package var isForOtherMachine: Bool { shared == nil }
+
   /// Runs `body` on a thread and returns its result. Throws `.storeUnreachable` without running it if too much waits.
   package func run<R: Sendable>(
     as load: Load = .brief, _ body: @escaping @Sendable () throws -> R

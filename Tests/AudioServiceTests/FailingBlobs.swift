@@ -1,0 +1,71 @@
+import Dispatch
+import PresentRows
+import Synchronization
+
+@testable import AudioService
+@testable import Storage
+
+/// A folder with recordings that fails like a store on another machine, as tests say.
+final class FailingBlobs: Blobs {
+  private let store: MediaStore
+  /// What fetching a file throws, and of which recording; nil for all.
+  let fetching = Mutex<(error: StorageError, recording: RecordingID?)?>(nil)
+  /// How often fetching throws.
+  let fetchFailures = Mutex(Int.max)
+  /// What putting a file throws.
+  let putting = Mutex<StorageError?>(nil)
+  /// What putting waits for before it throws.
+  let gate = Mutex<DispatchSemaphore?>(nil)
+  /// What happens before the file of a resumable upload is adopted.
+  let adopting = Mutex<(@Sendable () throws(StorageError) -> Void)?>(nil)
+  /// How often something was put.
+  let puts = Counter()
+
+  init(_ store: MediaStore) { self.store = store }
+
+  func localFile(_ key: ObjectKey) throws(StorageError) -> LocalFile {
+    guard let fault = fetching.withLock({ $0 }), fault.recording ?? key.recording == key.recording else {
+      return store.localFile(key)
+    }
+    let fails = fetchFailures.withLock { left in
+      left -= 1
+      return left >= 0
+    }
+    if fails { throw fault.error }
+    return store.localFile(key)
+  }
+
+  func put(_ path: String, as key: ObjectKey, makesFolder: Bool) throws(StorageError) -> StoredFile {
+    puts.add(1)
+    gate.withLock { $0 }?.wait()
+    if let error = putting.withLock({ $0 }) { throw error }
+    return try store.put(path, as: key, makesFolder: makesFolder)
+  }
+
+  func offer(_ path: String, as key: ObjectKey) { store.offer(path, as: key) }
+  func adopt(
+    _ file: consuming IncomingFile, as id: RecordingID, name: String, with made: [MadeFile]
+  ) throws(StorageError) -> StoredFile { try store.adopt(file, as: id, name: name, with: made) }
+  func adopt(_ part: UploadPart, as id: RecordingID, name: String) throws(StorageError) -> StoredFile {
+    if let action = adopting.withLock({ $0 }) { try action() }
+    return try store.adopt(part, as: id, name: name)
+  }
+  func fileAtHand(_ key: ObjectKey) -> LocalFile? { nil }
+  func discardCopy(of key: ObjectKey) -> Bool { false }
+  func read(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) -> [[UInt8]]? {
+    if let fault = fetching.withLock({ $0 }), fault.recording ?? key.recording == key.recording { throw fault.error }
+    return try store.read(key, ranges)
+  }
+  func fetch(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) { _ = try read(key, ranges) }
+  func look(at key: ObjectKey) -> FileLook { fetching.withLock { $0 } == nil ? store.look(at: key) : .unknown }
+  func delete(_ key: ObjectKey) { store.delete(key) }
+  func deleteDiscarded(_ keys: [ObjectKey]) { store.deleteDiscarded(keys) }
+  func removeResults(of token: AttemptToken, in id: RecordingID) { store.removeResults(of: token, in: id) }
+  func removeGarbage(of catalog: Catalog) throws(StorageError) { try store.removeGarbage(of: catalog) }
+  func remove(_ id: RecordingID) throws(StorageError) { try store.remove(id) }
+  func discard(_ id: RecordingID) throws(StorageError) { try store.discard(id) }
+  func checkReachable() throws(StorageError) {}
+  func makingRoom<Result>(_ deletion: () throws(StorageError) -> Result) throws(StorageError) -> Result {
+    try deletion()
+  }
+}
