@@ -54,6 +54,14 @@ import Testing
     return try await uploads.using(id, of: .none) { $0 }
   }
 
+  /// Marks the upload as another node does that has made a recording of it.
+  private func finishElsewhere(_ id: UploadID, as recording: RecordingID) throws(StorageError) {
+    let other = try Catalog(path: bench.store.catalogPath, holder: LeaseHolder(name: "other", terms: .init()))
+    try other.write { db in
+      try db.run("UPDATE uploads SET recording = ? WHERE id = ?", [recording.text, id.text])
+    }
+  }
+
   @Test(
     "uploads that wait for a silent store hold no more threads than transfers may have; one too many gets 503",
     arguments: [RemoteSpool.Call.checkpoint, .join, .adoption])
@@ -108,6 +116,32 @@ import Testing
     #expect(try await offset == 4)
     _ = try await writer
     #expect(spool.heldCount == 1)
+  }
+
+  @Test(
+    "an upload whose bytes are gone because another node has made a recording of it is answered with that",
+    arguments: [RemoteSpool.Call.join, .adoption])
+  func finishedMeanwhile(call: RemoteSpool.Call) async throws {
+    let sent = try await send(by: "a")
+    let (id, recording) = (sent.session.id, RecordingID())
+    _ = try await sent.session.end(sent.writer, isWhole: true)
+    let fail = { @Sendable [self] () throws(StorageError) in
+      try finishElsewhere(id, as: recording)
+      throw .objectStore(detail: "no such key")
+    }
+    if call == .join { spool.joining.withLock { $0 = fail } } else { blobs.adopting.withLock { $0 = fail } }
+    #expect(try await sent.session.finish().recording == recording)
+    #expect(try bench.catalog.recordings(limit: 1).isEmpty)
+  }
+
+  @Test func anUploadThatAnotherNodeFinishesDuringTheProbeIsNotPutOnceMore() async throws {
+    let sent = try await send(by: "a")
+    let (id, recording, puts) = (sent.session.id, RecordingID(), Counter())
+    _ = try await sent.session.end(sent.writer, isWhole: true)
+    spool.joining.withLock { $0 = { [self] () throws(StorageError) in try finishElsewhere(id, as: recording) } }
+    blobs.adopting.withLock { $0 = { () throws(StorageError) in puts.add(1) } }
+    #expect(try await sent.session.finish().recording == recording)
+    #expect(puts.value == 0)
   }
 
   @Test(

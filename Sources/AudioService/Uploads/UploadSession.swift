@@ -321,12 +321,24 @@ final class UploadSession: @unchecked Sendable {
 
   /// Returns the file with all bytes; nil if the upload has become a recording.
   private func join(_ upload: Upload) throws -> UploadPart? {
-    if case .elsewhere = state, upload.offset == upload.length { try takeOver(at: upload.length) }
-    if case .finished = state { return nil }
-    guard case .receiving(let bytes, let offset) = state, offset == upload.length else {
-      throw ServiceError.wrongUploadOffset(given: upload.length, actual: upload.offset)
+    do {
+      if case .elsewhere = state, upload.offset == upload.length { try takeOver(at: upload.length) }
+      if case .finished = state { return nil }
+      guard case .receiving(let bytes, let offset) = state, offset == upload.length else {
+        throw ServiceError.wrongUploadOffset(given: upload.length, actual: upload.offset)
+      }
+      return try bytes.join()
+    } catch {
+      if isFinishedElsewhere(despite: error) { return nil }
+      throw error
     }
-    return try bytes.join()
+  }
+
+  /// Whether another process has made a recording of the upload, which explains `error`: it removes the bytes then.
+  private func isFinishedElsewhere(despite error: any Error) -> Bool {
+    guard dependencies.catalog.isShared, !StorageError.isUncertain(error), (try? open()) != nil else { return false }
+    if case .finished = state { return true }
+    return false
   }
 
   private func makeRecording(of part: UploadPart, for client: Client) async throws {
@@ -339,20 +351,26 @@ final class UploadSession: @unchecked Sendable {
         dependencies.admission.runner.submit(job, source: recording, room: room)
       }
     } catch {
-      try await turns.run { [self] in
+      let isFinished = try await turns.run { [self] in
         finishing = nil
+        if isFinishedElsewhere(despite: error) { return true }
         if case ServiceError.rejectedByProbe(let code, let detail) = error {
           try removeNow(
             .rejectedByProbe(code: code, detail: detail), keeping: UploadRefusal(code: code, detail: detail))
         }
+        return false
       }
-      throw error
+      guard isFinished else { throw error }
     }
   }
 
   /// MediaStore+Uploads explains the order of the writes. Returns nil if another process has made the recording.
   private func keep(_ part: UploadPart, _ probe: Probe) throws -> (Recording, Job)? {
     let upload = try open()
+    if case .finished = state {
+      finishing = nil
+      return nil
+    }
     let recordingID = RecordingID(at: catalog.time)
     let stored = try dependencies.blobs.adopt(part, as: recordingID, name: NewRecording.fileName(probe))
     let name = upload.metadata.flatMap { try? UploadMetadata($0) }?.fileName
@@ -367,11 +385,7 @@ final class UploadSession: @unchecked Sendable {
       if !StorageError.isUncertain(error), (try? catalog.recording(recordingID)) == .some(nil) {
         try? dependencies.blobs.remove(recordingID)
       }
-      guard case .noSuchUpload = error, let row = try? catalog.upload(id), row.recording != nil else { throw error }
-      self.upload = row
-      finishing = nil
-      become(.finished)
-      return nil
+      throw error
     }
     self.upload?.recording = recordingID
     self.upload?.expiresAt = expiresAt
