@@ -344,7 +344,7 @@ import Testing
         let key = ObjectKey(recording.id, "converted-\(token.name).mp3")
         let conversion = Conversion(recording: recording.id, format: "mp3", key: key, bytes: 30, sha256: "")
         barrier.wait()
-        let isKept = try node.keep(conversion, limit: 100, finishing: token, with: "{}").written != nil
+        let isKept = try node.keep(conversion, limit: 100, finishing: token, with: "{}").job.written != nil
         // After all have kept one, and before any keeps the next.
         barrier.wait()
         return (isKept, try Self.count("conversions", node))
