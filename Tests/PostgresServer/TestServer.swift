@@ -118,7 +118,7 @@ public final class TestServer: Sendable {
         -c "ssl_key_file=$folder/server.key"
     fi
     $as "$programs/postgres" -D data -k "$folder" "$@" -c port="${port:-5432}" -c fsync=off -c shared_buffers=32MB \\
-      -c max_connections=200 -c log_min_messages=warning >>log 2>&1 </dev/null &
+      -c max_connections=500 -c log_min_messages=warning >>log 2>&1 </dev/null &
     server=$!
     tries=0
     until $as "$programs/pg_isready" -q -h "$folder" -p "${port:-5432}"; do
