@@ -23,15 +23,20 @@ final class FailingBlobs: Blobs {
 
   init(_ store: MediaStore) { self.store = store }
 
+  /// What fetching an object throws; nil if it works. Damage is that of the object that the error names.
+  private func fault(of key: ObjectKey) -> StorageError? {
+    guard let fault = fetching.withLock({ $0 }), fault.recording ?? key.recording == key.recording else { return nil }
+    if case .damagedObject(let damaged) = fault.error, damaged != key.description { return nil }
+    return fault.error
+  }
+
   func localFile(_ key: ObjectKey) throws(StorageError) -> LocalFile {
-    guard let fault = fetching.withLock({ $0 }), fault.recording ?? key.recording == key.recording else {
-      return store.localFile(key)
-    }
+    guard let error = fault(of: key) else { return store.localFile(key) }
     let fails = fetchFailures.withLock { left in
       left -= 1
       return left >= 0
     }
-    if fails { throw fault.error }
+    if fails { throw error }
     return store.localFile(key)
   }
 
@@ -53,7 +58,7 @@ final class FailingBlobs: Blobs {
   func fileAtHand(_ key: ObjectKey) -> LocalFile? { nil }
   func discardCopy(of key: ObjectKey) -> Bool { false }
   func read(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) -> [[UInt8]]? {
-    if let fault = fetching.withLock({ $0 }), fault.recording ?? key.recording == key.recording { throw fault.error }
+    if let error = fault(of: key) { throw error }
     return try store.read(key, ranges)
   }
   func fetch(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) { _ = try read(key, ranges) }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTP
+import Media
 import PresentRows
 import Testing
 
@@ -102,8 +103,9 @@ import Testing
   }
 
   @Test func aJobWhoseSourceIsDamagedFailsAtOnce() async throws {
-    blobs.fetching.withLock { $0 = (.damagedObject(key: "k"), nil) }
     let job = try job(bench)
+    let audio = try #require(try bench.catalog.recording(job.recording)?.audioKey)
+    blobs.fetching.withLock { $0 = (.damagedObject(key: "\(audio)"), nil) }
     bench.runner.submit(job)
     let ended = try await bench.finished(job.id)
     #expect(ended.state == .failed && ended.attempts == 1 && ended.postponements == 0)
@@ -126,5 +128,21 @@ import Testing
       #expect((3...600).contains(seconds))
     }
     #expect(total > 1800)
+  }
+
+  @Test("a working copy that is damaged in the store is made again once a window of its samples is asked for")
+  func damagedWorkingCopy() async throws {
+    let recording = try bench.recording()
+    try bench.makeWaveform(of: recording)
+    let key = ObjectKey(recording.id, "working.wav")
+    try Data("copy".utf8).write(to: URL(filePath: bench.store.folder(of: recording.id) + "/working.wav"))
+    let facts = MediaFacts(
+      decodedInOrder: .m4a, codec: "aac", sampleRate: 1000, channels: 2, frames: 60_000, sampleBits: nil)
+    _ = try bench.catalog.update(recording.id) { ($0.media, $0.workingKey, $0.workingBytes) = (facts.json, key, 4) }
+    blobs.fetching.withLock { $0 = (.damagedObject(key: "\(key)"), nil) }
+    let response = try await bench.respond(.get, "/v1/recordings/\(recording.id)/waveform?scale=16&end=1")
+    #expect(response.status == .ok)
+    let row = try #require(try bench.catalog.recording(recording.id))
+    #expect(row.waveformState != .ready && row.waveformJob != nil, "it is built again, with its working copy")
   }
 }

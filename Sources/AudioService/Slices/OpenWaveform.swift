@@ -44,7 +44,7 @@ struct OpenWaveform: Sendable {
 
   /// Fetches what a window shows; returns the file with the samples if it needs them. Blocks. Throws like `slice`.
   func fetch(_ window: WaveformWindow) throws -> LocalFile? {
-    if window.needsSamples, let sound { return try sound.fetch() }
+    if window.needsSamples, let sound { return try intact(sound) { try $0.fetch() } }
     try read { (pyramid) throws(WaveformError) in try pyramid.fetch(window) }
     return nil
   }
@@ -53,12 +53,7 @@ struct OpenWaveform: Sendable {
   /// they're made from is damaged on disk, `.audioMissing` or `.audioDamaged` if that is the recording's own file.
   func slice(_ window: WaveformWindow) throws -> WaveformSlice {
     guard window.pixelCount > 0 else { return WaveformSlice(window, samples: [Int16]().span) }
-    if window.needsSamples, let sound {
-      if let loss = try sound.loss() { throw SpoiledWaveform(waveform: self, loss: loss) }
-      do { return try sound.slice(window) } catch StorageError.damagedObject where sound.isWorkingCopy {
-        throw SpoiledWaveform(waveform: self, loss: .workingCopy(sound.key))
-      }
-    }
+    if window.needsSamples, let sound { return try intact(sound) { try $0.slice(window) } }
     return try read { (pyramid) throws(WaveformError) in try pyramid.slice(window) }
   }
 
@@ -74,6 +69,14 @@ struct OpenWaveform: Sendable {
   func check(_ window: WaveformWindow) throws {
     guard window.pixelCount > 0, !window.needsSamples else { return }
     try read { (pyramid) throws(WaveformError) in try pyramid.verify(window) }
+  }
+
+  /// Returns what `body` makes of a sound; throws `SpoiledWaveform` if it is a working copy that must be made again.
+  private func intact<R>(_ sound: RecordedSound, _ body: (RecordedSound) throws -> R) throws -> R {
+    if let loss = try sound.loss() { throw SpoiledWaveform(waveform: self, loss: loss) }
+    do { return try body(sound) } catch StorageError.damagedObject where sound.isWorkingCopy {
+      throw SpoiledWaveform(waveform: self, loss: .workingCopy(sound.key))
+    }
   }
 
   private func read<R>(_ body: (PyramidFile) throws(WaveformError) -> R) throws -> R {
@@ -162,7 +165,8 @@ struct RecordedSound: Sendable {
   }
 
   private func cut(_ window: WaveformWindow) throws -> WaveformSlice {
-    let file = try blobs.localFile(key)
+    // What is here is read without asking the store for anything, its map included.
+    let file = try blobs.fileAtHand(key) ?? blobs.localFile(key)
     do throws(AudioIOError) {
       return try file.withPath { path throws(AudioIOError) in try samples.of(path).slice(window) }
     } catch {

@@ -79,7 +79,7 @@ final class WaveformTable: Sendable {
     _ answer: (_ open: @escaping @Sendable (RecordingID) async throws -> OpenWaveform) async throws -> R
   ) async throws -> R {
     var given: [RecordingID: OpenWaveform] = [:]
-    var copied: Set<ObjectKey> = []
+    var (copied, compared) = (Set<ObjectKey>(), Set<ObjectKey>())
     while true {
       let emptied = given
       do {
@@ -89,10 +89,15 @@ final class WaveformTable: Sendable {
         }
       } catch let spoiled as SpoiledWaveform where given[spoiled.waveform.recording] == nil {
         let id = spoiled.waveform.recording
-        if case .waveform(let key, _)? = spoiled.loss, copied.insert(key).inserted,
-          try await work.run({ [self] in renewCopy(of: key) })
-        {
-          continue
+        if case .waveform(let key, _)? = spoiled.loss {
+          if !copied.contains(key) {
+            if try await work.run({ [self] in renewCopy(of: key) }) {
+              copied.insert(key)
+              continue
+            }
+          } else if compared.insert(key).inserted, try await work.run({ [self] in try isStoredIntact(key) }) {
+            continue
+          }
         }
         if let loss = spoiled.loss { try await work.run { [self] in try giveUp(id, loss) } }
         given[id] = spoiled.waveform.emptied
@@ -103,6 +108,14 @@ final class WaveformTable: Sendable {
   /// Discards this machine's copy of a waveform, if it is one: perhaps only that is damaged.
   private func renewCopy(of key: ObjectKey) -> Bool {
     guard blobs.discardCopy(of: key) else { return false }
+    close(key.recording)
+    return true
+  }
+
+  /// Whether a waveform arrives as it was put: then its pages were damaged on the way. Opens it again from this
+  /// machine's copy. Blocks. Throws if the store can't tell.
+  private func isStoredIntact(_ key: ObjectKey) throws(StorageError) -> Bool {
+    do { _ = try blobs.localFile(key) } catch .damagedObject { return false }
     close(key.recording)
     return true
   }
