@@ -10,9 +10,11 @@ package struct S3Scratch: Scratch {
   /// Returns the number of bytes that can still be written, once the cache has given room. Has some objects evicted if
   /// they leave too little, so ask before and while much is written.
   package func freeBytes() throws(StorageError) -> Int64 {
+    // First, so that what is evicted meanwhile doesn't count twice.
+    let free = try disk.freeBytes()
     let evictable = cache.evictableBytes
     cache.makeRoom()
-    return try disk.freeBytes() + evictable
+    return free + evictable
   }
 
   /// Creates a file for receiving an upload.

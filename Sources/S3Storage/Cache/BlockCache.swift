@@ -48,6 +48,8 @@ package final class BlockCache: Sendable {
   private let table = Mutex(CacheTable())
   /// Evicts and reserves room, so that two threads neither evict for the same reason nor have the same room.
   private let evictions = DispatchQueue(label: "cache evictions")
+  /// Not with evictions, which others wait for: this may wait until the store has said what an object is.
+  private let removals = DispatchQueue(label: "cache removals")
   /// Whether an eviction has been asked for that hasn't begun.
   private let isEvicting = Atomic(false)
   private let fetchers = Helpers(label: "cache fetches", most: 24, mostOfCaller: 3)
@@ -99,8 +101,11 @@ package final class BlockCache: Sendable {
   /// Returns the path of a new file on the cache's disk.
   func incomingPath() -> String { folder.incomingPath() }
 
-  /// Waits until what was released is evicted if it had to be. For tests.
-  func settle() { evictions.sync {} }
+  /// Waits until what was to go soon, or was released and had to be evicted, is gone. For tests.
+  func settle() {
+    removals.sync {}
+    evictions.sync {}
+  }
 
   // MARK: Reading
 
@@ -166,13 +171,19 @@ package final class BlockCache: Sendable {
   package func file(_ key: ObjectKey) throws(StorageError) -> LocalFile? {
     try current(key) { (object) throws(StorageError) -> LocalFile in
       defer { account(for: object) }
-      let room = object.isWhole ? nil : try reserve(object.missingBytes, of: object)
+      let room = object.isWhole || object.missingBytes == 0 ? nil : try reserve(object.missingBytes, of: object)
       defer { withExtendedLifetime(room) {} }
       // Twice, because the damage may have been on this machine's disk, or on the way.
-      for _ in 0..<2 {
+      var wrongs = 0
+      while wrongs < 2 {
         let fetched = try fill(object, [0..<object.version.bytes])
         client.figures.addRead(hit: max(0, object.version.bytes - fetched), miss: fetched)
-        if try object.check() { return LocalFile(path: object.path, holding: held(object)) }
+        switch try object.check() {
+        case .whole: return LocalFile(path: object.path, holding: held(object))
+        case .wrong: wrongs += 1
+        // Another thread has just found it wrong, so this ends as soon as that does.
+        case .incomplete: break
+        }
         if object.isDamaged { throw .damagedObject(key: key.description) }
       }
       throw .storeUnreachable(detail: "\(key) arrives damaged, with other bytes each time")
@@ -256,7 +267,7 @@ package final class BlockCache: Sendable {
   }
 
   /// Does the same soon, without blocking.
-  package func removeSoon(_ recordings: Set<RecordingID>) { evictions.async { [self] in remove(recordings) } }
+  package func removeSoon(_ recordings: Set<RecordingID>) { removals.async { [self] in remove(recordings) } }
 
   // MARK: Entries
 

@@ -233,19 +233,30 @@ final class CachedObject: Sendable {
     count(bytes.count)
   }
 
-  /// Makes sure, once all blocks are present, that together they are the object. If they aren't, forgets them and
-  /// returns false. Reads the file, unless this or an earlier process has done so before.
-  func check() throws(StorageError) -> Bool {
+  /// What a comparison of all blocks with the object has found.
+  enum Finding: Sendable {
+    case whole
+    /// They are something else, and are forgotten.
+    case wrong
+    /// Some are missing, as after another thread has found them wrong.
+    case incomplete
+  }
+
+  /// Makes sure that all blocks together are the object. Reads the file, unless this or an earlier process has done so
+  /// before.
+  func check() throws(StorageError) -> Finding {
     while true {
-      let (isWhole, current, own) = blocks.withLock { blocks -> (Bool, Errand?, Errand) in
+      let (known, current, own) = blocks.withLock { blocks -> (Finding?, Errand?, Errand) in
         let own = Errand()
+        if blocks.isWhole { return (.whole, nil, own) }
+        guard blocks.states.allSatisfy({ $0 == .present }) else { return (.incomplete, nil, own) }
         let current = blocks.check
-        if !blocks.isWhole, current == nil { blocks.check = own }
-        return (blocks.isWhole, current, own)
+        if current == nil { blocks.check = own }
+        return (nil, current, own)
       }
-      if isWhole { return true }
+      if let known { return known }
       if let current {
-        if try !current.wait() { return false }
+        if try !current.wait() { return .wrong }
         continue
       }
       let outcome = Result { () throws(StorageError) in try wrongDigest() }
@@ -268,7 +279,7 @@ final class CachedObject: Sendable {
       case .success: own.finish(.absent)
       case .failure(let error): own.finish(.failed(error))
       }
-      return try outcome.get() == nil
+      return try outcome.get() == nil ? .whole : .wrong
     }
   }
 
