@@ -180,6 +180,12 @@ final class UploadSession: @unchecked Sendable {
 
   /// Returns whose bytes a checkpoint would transfer; nil if there are none.
   @Sendable private func checkpointingClient() -> Client? {
+    guard case .receiving(_, let offset) = state, let upload, offset > upload.offset else { return nil }
+    return Client(key: upload.client)
+  }
+
+  /// The same at the end of a request, which may make all bytes count.
+  @Sendable private func endingClient() -> Client? {
     guard case .receiving(let bytes, _) = state, let upload, bytes.byteCount > upload.offset else { return nil }
     return Client(key: upload.client)
   }
@@ -277,7 +283,7 @@ final class UploadSession: @unchecked Sendable {
   /// Ends a request's writing and keeps the bytes that count. `isWhole` says if its whole body was received. Throws
   /// `.checksumMismatch` if the body doesn't match its checksum.
   func end(_ writer: UploadWriter, isWhole: Bool) async throws -> UploadStatus {
-    try await turns.run(transferringFor: checkpointingClient) { [self] in
+    try await turns.run(transferringFor: endingClient) { [self] in
       guard self.writer === writer, case .receiving(let part, _) = state else {
         throw ServiceError.uploadTakenOver(id)
       }

@@ -234,16 +234,18 @@ package final class JobRunner: Sendable {
     queue.asyncAfter(deadline: .now() + seconds) { [self] in take(event) }
   }
 
-  /// Does work that may wait for the store, then handles the event that `note` returns for its outcome.
+  /// Does blocking work on a worker thread, or if it asks something of the store, on one of the store's; then handles
+  /// the event that `note` returns for its outcome.
   private func run<Outcome: Sendable>(
-    _ body: @escaping @Sendable () -> Outcome, then note: @escaping @Sendable (Outcome) -> JobLifecycle.Event
+    asking load: StoreQueue.Load? = nil, _ body: @escaping @Sendable () -> Outcome,
+    then note: @escaping @Sendable (Outcome) -> JobLifecycle.Event
   ) {
     let step = { @Sendable [self] in
       let outcome = body()
       queue.async { [self] in take(note(outcome)) }
     }
     // Jobs are few. If too many requests wait for the store, theirs nevertheless go on.
-    if !storeWork.start(step) { work.start(step) }
+    guard let load, storeWork.start(as: load, step) else { return work.start(step) }
   }
 
   // MARK: Actions
@@ -264,7 +266,7 @@ package final class JobRunner: Sendable {
       take(.pauseEnded(id), after: seconds)
     case .clear(let job):
       end(job.id)
-      run({ [records] in records.removeLeftovers(of: job) }, then: { .cleared(job.id) })
+      run(asking: .brief, { [records] in records.removeLeftovers(of: job) }, then: { .cleared(job.id) })
     case .forget(let id):
       end(id)
       _ = rooms.withLock { $0.removeValue(forKey: id) }
@@ -304,7 +306,8 @@ package final class JobRunner: Sendable {
 
   private func prepare(_ id: JobID) {
     guard let attempt = state.value.attempts[id] else { preconditionFailure("the job has not been claimed") }
-    run({ [preparation] in preparation.prepare(attempt.claimed) }) { [self] preparation in
+    let load = StoreQueue.Load.transfer(Client(key: attempt.claimed.job.client))
+    run(asking: load, { [preparation] in preparation.prepare(attempt.claimed) }) { [self] preparation in
       switch preparation {
       case .ready(let request, let files, let fence):
         state.value.attempts[id]?.request = request
@@ -371,19 +374,29 @@ package final class JobRunner: Sendable {
   private func record(_ ending: JobLifecycle.Ending, of id: JobID) {
     let (attempt, records) = (state.value.attempts[id], records)
     let (claimed, request, report) = (attempt?.claimed, attempt?.request, attempt?.report)
-    run({
-      switch (ending, claimed) {
-      case (.failure(let failure), let claimed?): return records.fail(claimed, failure)
-      case (.failure(let failure), nil): return records.failUnclaimed(id, failure)
-      case (.interruption, let claimed?): return records.interrupt(claimed)
-      case (.postponement(let failure), let claimed?): return records.postpone(claimed, failure)
-      case (.retry(let exit, let failure), let claimed?): return records.retry(claimed, exit, failure)
-      case (.result, let claimed?):
-        guard let request, let report else { return records.fail(claimed, JobLifecycle.gaveUp) }
-        return records.succeed(claimed, report, of: request)
-      case (_, nil): preconditionFailure("the job has not been claimed")
+    let load: StoreQueue.Load? =
+      switch ending {
+      case .result: .transfer(Client(key: claimed?.job.client ?? ""))
+      // Before the lease ends, whatever waits for the store.
+      case .interruption: nil
+      case .failure, .retry, .postponement: .brief
       }
-    }) { .recorded(id, $0) }
+    run(
+      asking: load,
+      {
+        switch (ending, claimed) {
+        case (.failure(let failure), let claimed?): return records.fail(claimed, failure)
+        case (.failure(let failure), nil): return records.failUnclaimed(id, failure)
+        case (.interruption, let claimed?): return records.interrupt(claimed)
+        case (.postponement(let failure), let claimed?): return records.postpone(claimed, failure)
+        case (.retry(let exit, let failure), let claimed?): return records.retry(claimed, exit, failure)
+        case (.result, let claimed?):
+          guard let request, let report else { return records.fail(claimed, JobLifecycle.gaveUp) }
+          return records.succeed(claimed, report, of: request)
+        case (_, nil): preconditionFailure("the job has not been claimed")
+        }
+      }
+    ) { .recorded(id, $0) }
   }
 }
 
