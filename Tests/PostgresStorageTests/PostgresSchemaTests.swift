@@ -151,4 +151,19 @@ import Testing
       """)
     #expect(try database.run("SELECT tenant, milliseconds FROM job_seconds") == "x|3000")
   }
+
+  @Test("searches for names and lists of recordings and jobs use an index, and leases cost none")
+  func indexes() throws {
+    for (rows, index) in [
+      ("recordings WHERE name_folded LIKE '%interview%'", "recordings_by_name"),
+      ("recordings WHERE tenant = 'x' ORDER BY id DESC", "recordings_by_tenant"),
+      ("jobs WHERE state = 'failed' ORDER BY id DESC", "jobs_by_state"),
+      ("jobs WHERE recording = 'x' ORDER BY id DESC", "jobs_by_recording"),
+    ] {
+      let plan = try database.run("SET enable_seqscan = off; EXPLAIN SELECT * FROM \(rows)")
+      #expect(plan.contains(index), "\(plan)")
+    }
+    let indexed = try database.run("SELECT indexdef FROM pg_indexes WHERE tablename = 'jobs'")
+    #expect(!indexed.contains("lease_until") && indexed.contains("jobs_by_state"))
+  }
 }

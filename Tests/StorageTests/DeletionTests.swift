@@ -4,14 +4,14 @@ import Testing
 
 @testable import Storage
 
-@Suite struct DeletionTests {
-  let folder: TemporaryFolder
+@Suite(.onEveryEngine) struct DeletionTests {
+  private let folder: TemporaryFolder
   let catalog: Catalog
   let source = sample("source")
 
   init() throws {
     folder = try TemporaryFolder()
-    catalog = try Catalog(path: folder("catalog.sqlite"))
+    catalog = try Catalog(at: folder("catalog.sqlite"))
     try catalog.insert(source)
   }
 
@@ -43,34 +43,6 @@ import Testing
     #expect(try catalog.recording(done.recording.id) == done.recording)
     #expect(try catalog.job(done.job.id) == done.job)
     #expect(try catalog.unfinishedJobs() == [otherJob])
-  }
-
-  @Test("however many names there are, no piece of a deleted one is left in the index")
-  func fragments() throws {
-    try catalog.write { db in
-      // 25,000 rows in several parts of the index.
-      for part in 0..<5 {
-        try db.run(
-          """
-          INSERT INTO recording_names (rowid, name_folded)
-          WITH RECURSIVE n (k) AS (SELECT ? UNION ALL SELECT k + 1 FROM n LIMIT 5000)
-          SELECT k, printf('interview %05d', k) FROM n
-          """, [1 + part * 5000])
-      }
-    }
-    let named = sample("Qwxyzkj")
-    try catalog.insert(named)
-    func pieces() throws -> [String] {
-      try catalog.checkpoint()
-      let bytes = try Data(contentsOf: URL(fileURLWithPath: folder("catalog.sqlite")))
-      return ["qwx", "wxy", "xyz", "yzk", "zkj"].filter { bytes.firstRange(of: Data($0.utf8)) != nil }
-    }
-    #expect(try pieces().count == 5)
-    _ = try catalog.deleteRecording(named.id)
-    #expect(try !pieces().isEmpty)
-    try catalog.eraseTraces(pagesAtOnce: 20)
-    #expect(try pieces() == [])
-    #expect(try catalog.recordings(limit: 9, nameContaining: "source").map(\.id) == [source.id])
   }
 
   @Test("deleting an unfinished result cancels its job and keeps the source")
@@ -134,5 +106,40 @@ import Testing
     let job = try catalog.update(running.job.id) { if !$0.state.isFinished { $0.progress = 0.5 } }
     #expect(job?.state == .cancelled && job?.progress == 0)
     #expect(try catalog.update(running.recording.id) { $0.audioKey = ObjectKey($0.id, "audio.wav") } == nil)
+  }
+}
+
+/// What SQLite leaves of deleted rows in its file.
+@Suite struct DeletedFragmentTests {
+  @Test("however many names there are, no piece of a deleted one is left in the index")
+  func fragments() throws {
+    let folder = try TemporaryFolder()
+    let catalog = try Catalog(path: folder("catalog.sqlite"))
+    let source = sample("source")
+    try catalog.insert(source)
+    try catalog.write { db in
+      // 25,000 rows in several parts of the index.
+      for part in 0..<5 {
+        try db.run(
+          """
+          INSERT INTO recording_names (rowid, name_folded)
+          WITH RECURSIVE n (k) AS (SELECT ? UNION ALL SELECT k + 1 FROM n LIMIT 5000)
+          SELECT k, printf('interview %05d', k) FROM n
+          """, [1 + part * 5000])
+      }
+    }
+    let named = sample("Qwxyzkj")
+    try catalog.insert(named)
+    func pieces() throws -> [String] {
+      try catalog.checkpoint()
+      let bytes = try Data(contentsOf: URL(fileURLWithPath: folder("catalog.sqlite")))
+      return ["qwx", "wxy", "xyz", "yzk", "zkj"].filter { bytes.firstRange(of: Data($0.utf8)) != nil }
+    }
+    #expect(try pieces().count == 5)
+    _ = try catalog.deleteRecording(named.id)
+    #expect(try !pieces().isEmpty)
+    try catalog.eraseTraces(pagesAtOnce: 20)
+    #expect(try pieces() == [])
+    #expect(try catalog.recordings(limit: 9, nameContaining: "source").map(\.id) == [source.id])
   }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import Storage
 
 /// What counts toward the bytes that a tenant may store.
-@Suite struct StoredBytesTests {
+@Suite(.onEveryEngine) struct StoredBytesTests {
   private let folder: TemporaryFolder
   private let tenant = Tenant("ours") ?? .none
 
@@ -29,7 +29,7 @@ import Testing
   }
 
   private func open() throws -> (TenantCatalog, Recording) {
-    let catalog = try Catalog(path: folder("catalog.sqlite")).of(tenant)
+    let catalog = try Catalog(at: folder("catalog.sqlite")).of(tenant)
     var recording = sample()
     recording.bytes = 1000
     try catalog.insert(recording)
@@ -91,9 +91,14 @@ import Testing
     try catalog.insert(profile(300), limit: 9, within: limits)
     #expect(try catalog.usage().storedBytes == 1300)
   }
+}
 
+/// The bytes that were stored before they were counted, which only SQLite has had.
+@Suite struct StoredBytesMigrationTests {
   @Test("labels and profiles of an earlier version are counted")
   func migration() throws {
+    let folder = try TemporaryFolder()
+    let tenant = try #require(Tenant("ours"))
     let path = folder("catalog.sqlite")
     do {
       let queue = try DatabaseQueue(path: path)
