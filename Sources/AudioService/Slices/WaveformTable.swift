@@ -167,21 +167,32 @@ final class WaveformTable: Sendable {
     }
   }
 
+  /// Opens a finished waveform. One that is damaged is opened again, because perhaps only this machine's copy is, and
+  /// then as a whole, which has a SHA-256, because perhaps the line damages what it carries.
   private func finishedPyramid(_ key: ObjectKey) throws -> PyramidFile {
-    func opened() throws -> PyramidFile {
-      // One that this machine has all of is read without a cache between.
-      let pyramid =
-        try blobs.fileAtHand(key).map { (file) throws(WaveformError) in try open(file) }
-        ?? PyramidFile(BlobPages(key: key, blobs: blobs))
-      guard pyramid.totalFrames != nil else { throw WaveformError.malformedPyramid(field: "total frames") }
-      return pyramid
-    }
-    do { return try opened() } catch WaveformError.unavailable(let failure) {
-      throw failure.reason
-    } catch let error as WaveformError where error.isDamage {
-      // Perhaps only this machine's copy is damaged.
+    do { return try opened(key) } catch let error as WaveformError where error.isDamage {
       guard blobs.discardCopy(of: key) else { throw error }
-      return try opened()
+    }
+    do { return try opened(key) } catch let error as WaveformError where error.isDamage {
+      guard try isStoredIntact(key) else { throw error }
+      return try opened(key)
+    }
+  }
+
+  private func opened(_ key: ObjectKey) throws -> PyramidFile {
+    do throws(WaveformError) {
+      // One that this machine has all of is read without a cache between.
+      let pyramid: PyramidFile
+      if let file = blobs.fileAtHand(key) {
+        pyramid = try open(file)
+      } else {
+        pyramid = try PyramidFile(BlobPages(key: key, blobs: blobs))
+      }
+      guard pyramid.totalFrames != nil else { throw .malformedPyramid(field: "total frames") }
+      return pyramid
+    } catch {
+      if case .unavailable(let failure) = error { throw failure.reason }
+      throw error
     }
   }
 
