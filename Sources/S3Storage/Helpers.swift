@@ -2,7 +2,7 @@ import Dispatch
 import Storage
 import Synchronization
 
-/// Threads that help others with work of which much is waiting for the store.
+/// Threads that share another thread's work when that is mostly waiting for the store.
 final class Helpers: Sendable {
   /// Queues without work. Serial ones, because concurrent ones share threads, of which the system starts few if they
   /// block.

@@ -58,8 +58,8 @@ package struct S3Settings: Sendable {
     min(requestSeconds, max(totalSeconds - elapsed, 0)) + Double(bytes) / leastBytesPerSecond
   }
 
-  /// The time that a store may take to copy or join so many bytes, in seconds: at most two minutes, because it may also
-  /// be gone without a word.
+  /// The extra time, in seconds, that a store gets to copy or join this many bytes: at most two minutes, because it may
+  /// have vanished without closing the connection.
   static func secondsInStore(bytes: Int64) -> Double { min(Double(bytes) / 20e6, 120) }
 
   /// How much of the time that an attempt has taken wasn't spent on moving `bytes` bytes of content, in seconds.

@@ -43,8 +43,8 @@ struct S3Request: Sendable {
 
   /// How many bytes the store copies or joins before it answers.
   var bytesInStore: Int64 = 0
-  /// Whether libcurl must not send it once more over a new connection if the store has closed an idle one: it may have
-  /// been carried out.
+  /// Whether libcurl must not resend it when a reused connection turns out to be closed: the store may have carried it
+  /// out.
   var isSentOnce = false
 
   /// Whether it sends or fetches what may take long, rather than having the store do so.

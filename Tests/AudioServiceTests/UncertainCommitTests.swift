@@ -1,4 +1,5 @@
 import HTTP
+import PresentRows
 import Synchronization
 import Testing
 
@@ -10,21 +11,13 @@ import Testing
 @Suite struct UncertainCommitTests {
   /// Says that the outcome of each transaction is unknown while `waits`, and of the next one if it `forgets`, which it
   /// commits. Those after that one `fail`, if wanted.
-  private final class WaitingEngine: SQLEngine {
-    private let engine: any SQLEngine
+  private final class WaitingEngine: PassingEngine {
+    let engine: any SQLEngine
     let waits = Atomic(false)
     let forgets = Atomic(false)
     let fails = Atomic(false)
 
     init(_ engine: any SQLEngine) { self.engine = engine }
-
-    var dialect: SQLDialect { engine.dialect }
-
-    func read<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value { try engine.read(body) }
-
-    func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
-      try engine.readLatest(body)
-    }
 
     func write<Value: Sendable>(
       _ isolation: SQLIsolation, _ body: @Sendable (any SQLSession) throws -> Value
@@ -35,11 +28,6 @@ import Testing
       guard !forgets.exchange(false, ordering: .relaxed) else { throw .outcomeUnknown }
       return value
     }
-
-    func checkUsable() throws(StorageError) { try engine.checkUsable() }
-    func eraseTraces(pagesAtOnce: Int) throws(StorageError) { try engine.eraseTraces(pagesAtOnce: pagesAtOnce) }
-    func checkpoint() throws(StorageError) { try engine.checkpoint() }
-    func close() throws(StorageError) { try engine.close() }
   }
 
   private func bench() throws -> (TestBench, WaitingEngine) {

@@ -1,10 +1,11 @@
+import PresentRows
 import Synchronization
 
 @testable import Storage
 
 /// An engine that counts reading calls, writing calls and how often the bodies of the latter run.
-final class CountedEngine: SQLEngine {
-  private let engine: any SQLEngine
+final class CountedEngine: PassingEngine {
+  let engine: any SQLEngine
   private let callCount = Atomic(0)
   private let runCount = Atomic(0)
   private let readCount = Atomic(0)
@@ -15,8 +16,6 @@ final class CountedEngine: SQLEngine {
   var calls: Int { callCount.load(ordering: .relaxed) }
   /// Runs beyond the first of each call.
   var retries: Int { runCount.load(ordering: .relaxed) - calls }
-
-  var dialect: SQLDialect { engine.dialect }
 
   func read<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
     readCount.wrappingAdd(1, ordering: .relaxed)
@@ -37,9 +36,4 @@ final class CountedEngine: SQLEngine {
       return try body(session)
     }
   }
-
-  func checkUsable() throws(StorageError) { try engine.checkUsable() }
-  func eraseTraces(pagesAtOnce: Int) throws(StorageError) { try engine.eraseTraces(pagesAtOnce: pagesAtOnce) }
-  func checkpoint() throws(StorageError) { try engine.checkpoint() }
-  func close() throws(StorageError) { try engine.close() }
 }

@@ -10,8 +10,8 @@ import Testing
 // leaves no other transaction between the two looks at a table.
 
 /// An engine that looks at the tables before and after each transaction.
-final class NotedEngine: SQLEngine {
-  let engine: SQLiteEngine
+final class NotedEngine: PassingEngine {
+  let engine: any SQLEngine
   /// What the last transaction of a thread has changed; nil if the tables are too large to look at.
   private let last = Mutex<[ThreadID: Rows]>([:])
   private static let rowLimit = 40
@@ -74,19 +74,6 @@ final class NotedEngine: SQLEngine {
       deleted: Set(before.recordings.keys).subtracting(after.recordings.keys),
       jobs: Set(after.jobs.filter { before.jobs[$0.key] != $0.value }.keys))
   }
-
-  var dialect: SQLDialect { engine.dialect }
-
-  func read<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value { try engine.read(body) }
-
-  func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
-    try engine.readLatest(body)
-  }
-
-  func checkUsable() throws(StorageError) { try engine.checkUsable() }
-  func eraseTraces(pagesAtOnce: Int) throws(StorageError) { try engine.eraseTraces(pagesAtOnce: pagesAtOnce) }
-  func checkpoint() throws(StorageError) { try engine.checkpoint() }
-  func close() throws(StorageError) { try engine.close() }
 }
 
 /// The check above finds what it looks for.

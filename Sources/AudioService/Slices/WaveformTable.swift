@@ -67,8 +67,7 @@ final class WaveformTable: Sendable {
     return try await work.run(as: load) { try waveform.fetch(window) }
   }
 
-  /// Windows of at most so many frames go first, if others wait for the store: 6 minutes, of which the waveform has
-  /// some 3 MB.
+  /// The longest window, in frames, that goes ahead of file transfers: about 6 minutes, 3 MB of a waveform.
   private static let framesFetchedFirst = 1 << 24
 
   /// Makes a response from a tenant's waveforms, which `answer` opens with the function passed to it. If one turns out
@@ -112,8 +111,8 @@ final class WaveformTable: Sendable {
     return true
   }
 
-  /// Whether a waveform arrives as it was put: then its pages were damaged on the way. Opens it again from this
-  /// machine's copy. Blocks. Throws if the store can't tell.
+  /// Whether the store still has a waveform as it was put, so that its pages were damaged on the way. If so, the next
+  /// reader opens this machine's whole copy. Blocks. Throws if the store can't be reached.
   private func isStoredIntact(_ key: ObjectKey) throws(StorageError) -> Bool {
     do { _ = try blobs.localFile(key) } catch .damagedObject { return false }
     close(key.recording)
@@ -167,8 +166,8 @@ final class WaveformTable: Sendable {
     }
   }
 
-  /// Opens a finished waveform. One that is damaged is opened again, because perhaps only this machine's copy is, and
-  /// then as a whole, which has a SHA-256, because perhaps the line damages what it carries.
+  /// Opens a finished waveform. If it is damaged, tries a fresh copy, since perhaps only this machine's was, and then one
+  /// that was fetched whole and compared with its SHA-256, since perhaps the connection damages bytes.
   private func finishedPyramid(_ key: ObjectKey) throws -> PyramidFile {
     do { return try opened(key) } catch let error as WaveformError where error.isDamage {
       guard blobs.discardCopy(of: key) else { throw error }

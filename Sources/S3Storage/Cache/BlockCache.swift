@@ -22,7 +22,7 @@ package final class BlockCache: Sendable {
     deinit { cache.release(object) }
   }
 
-  /// Room on the cache's disk for what is being fetched, as long as this exists.
+  /// Room on the cache's disk that is reserved for a fetch as long as this exists.
   final class Room: Sendable {
     private let cache: BlockCache
 
@@ -48,7 +48,7 @@ package final class BlockCache: Sendable {
   private let table = Mutex(CacheTable())
   /// Evicts and reserves room, so that two threads neither evict for the same reason nor have the same room.
   private let evictions = DispatchQueue(label: "cache evictions")
-  /// Not with evictions, which others wait for: this may wait until the store has said what an object is.
+  /// Apart from evictions, which others wait for, because a removal may wait for the store's answer about an object.
   private let removals = DispatchQueue(label: "cache removals")
   /// Whether an eviction has been asked for that hasn't begun.
   private let isEvicting = Atomic(false)
@@ -92,7 +92,7 @@ package final class BlockCache: Sendable {
   package func makeRoom() {
     guard !isEvicting.exchange(true, ordering: .acquiringAndReleasing) else { return }
     evictions.async { [self] in
-      // Before the look: what is released after it asks again.
+      // Cleared first, so that whatever is released from now on asks for another eviction.
       _ = isEvicting.exchange(false, ordering: .acquiringAndReleasing)
       evict()
     }

@@ -32,8 +32,8 @@ final class CachedObject: Sendable {
 
   /// Maximum number of blocks in one request: 4 MiB, so that the request itself takes little of the time.
   private static let runLimit = 64
-  /// Blocks that nobody wants are fetched, too, if at most this many are between two that are: another request would
-  /// take longer.
+  /// The largest gap between wanted blocks that is fetched along with them, in blocks: a second request would take
+  /// longer.
   private static let gapLimit = 4
 
   let key: ObjectKey

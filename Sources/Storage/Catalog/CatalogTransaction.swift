@@ -53,7 +53,7 @@ final class CatalogTransaction: SQLSession {
     undescribed.insert(id)
   }
 
-  /// Takes back, right after a change of a recording's row, that its description has to say something else.
+  /// Says that the change just made to a recording's row leaves its description as it is.
   func keepDescription(of id: RecordingID) { undescribed.remove(id) }
 
   /// Notes that a recording's row was deleted, or one that a job was to produce.

@@ -16,7 +16,7 @@ package final class PyramidFile: Sendable {
   private let table = PageTable()
   private let finishedFrames: Mutex<Int64?>
 
-  /// Fetching begins whenever this many pages are wanted, of each of which a store may have to send 64 KB.
+  /// How many pages are collected before they are fetched. For each, the store may have to send a block of 64 KB.
   private static let pagesFetchedAtOnce = 4096
 
   /// Maximum number of pages per read.
