@@ -166,8 +166,8 @@ final class WaveformTable: Sendable {
     }
   }
 
-  /// Opens a finished waveform. If it is damaged, tries a fresh copy, since perhaps only this machine's was, and then one
-  /// that was fetched whole and compared with its SHA-256, since perhaps the connection damages bytes.
+  /// Opens a finished waveform. If it is damaged, tries a fresh copy, since perhaps only this machine's was, and then
+  /// one that was fetched whole and compared with its SHA-256, since perhaps the connection damages bytes.
   private func finishedPyramid(_ key: ObjectKey) throws -> PyramidFile {
     do { return try opened(key) } catch let error as WaveformError where error.isDamage {
       guard blobs.discardCopy(of: key) else { throw error }
