@@ -77,7 +77,7 @@ import Terms
 
 /// Decides what happens to jobs, given the events so far.
 package struct JobLifecycle {
-  private struct Child {
+  struct Child {
     let fence: WorkerFence
     let startedAt: Double
     /// The time of its last progress.
@@ -85,7 +85,7 @@ package struct JobLifecycle {
     var verdict: Verdict?
   }
 
-  private enum State {
+  enum State {
     case queued, claimed, preparing
     case running(Child)
     case overrun(Child, Overrun)
@@ -97,7 +97,7 @@ package struct JobLifecycle {
     case elsewhere(JobSchedule.Ended)
   }
 
-  private struct Entry {
+  struct Entry {
     var state: State
     /// Attempts so far, including the current one.
     var attempts = 0
@@ -108,17 +108,17 @@ package struct JobLifecycle {
   }
 
   private let limits: Limits
-  private var schedule: JobSchedule
-  private var jobs: [JobID: Entry] = [:]
+  var schedule: JobSchedule
+  var jobs: [JobID: Entry] = [:]
   /// Jobs that were cleared before an expected event arrived: the cancellation, if the row already showed it, or the
   /// submission, if the cancellation arrived first. The late event changes nothing.
-  private var clearedEarly: Set<JobID> = []
+  var clearedEarly: Set<JobID> = []
   private var isStopping = false
   private var isDraining = false
   private var drainIsAwaited = false
   private var stopIsAwaited = false
   private var isWatching = false
-  private var actions: [Action] = []
+  var actions: [Action] = []
 
   init(_ limits: Limits, runningLimit: @escaping @Sendable (Client) -> Int? = { _ in nil }) {
     self.limits = limits
@@ -266,44 +266,6 @@ package struct JobLifecycle {
     watch()
   }
 
-  // MARK: Other nodes
-
-  private mutating func taken(_ id: JobID) {
-    switch jobs[id]?.state {
-    case .queued: if let waiting = schedule.take(id) { leaveToOthers(id, waiting) }
-    case .pausing(let waiting): leaveToOthers(id, waiting)
-    case .held: leaveToOthers(id)
-    default: break
-    }
-  }
-
-  /// Frees the job's place.
-  private mutating func leaveToOthers(_ id: JobID) {
-    guard let ended = schedule.end(id) else { preconditionFailure("a job that was claimed has a place") }
-    leaveToOthers(id, ended)
-  }
-
-  private mutating func leaveToOthers(_ id: JobID, _ job: JobSchedule.Ended) {
-    schedule.beginElsewhere(job)
-    jobs[id]?.state = .elsewhere(job)
-  }
-
-  private mutating func returned(_ id: JobID) {
-    guard case .elsewhere(let job) = jobs[id]?.state else { return }
-    schedule.endElsewhere(job)
-    jobs[id]?.state = .queued
-    schedule.add(id, job)
-  }
-
-  private mutating func endedElsewhere(_ id: JobID) {
-    switch jobs[id]?.state {
-    case .queued, .pausing, .held, .elsewhere:
-      schedule.remove(id)
-      end(id)
-    default: break
-    }
-  }
-
   // MARK: The child
 
   private mutating func progressed(_ id: JobID, _ diskIsFull: Bool, _ now: Double) {
@@ -433,62 +395,16 @@ package struct JobLifecycle {
   }
 
   /// Ends a job. While the service is stopping, the job stays live, like those that the stop interrupted.
-  private mutating func end(_ id: JobID) {
+  mutating func end(_ id: JobID) {
     if !isStopping { actions.append(.forget(id)) }
     leave(id)
   }
 
   /// Frees the job's place and removes the job.
-  private mutating func leave(_ id: JobID) {
+  mutating func leave(_ id: JobID) {
     schedule.end(id)
     if case .elsewhere(let job) = jobs[id]?.state { schedule.endElsewhere(job) }
     jobs[id] = nil
-  }
-
-  // MARK: Cancellation
-
-  private mutating func cancel(_ job: Job) {
-    switch jobs[job.id]?.state {
-    case nil:
-      // The row was read before this event arrived, or the job hasn't been submitted yet.
-      if clearedEarly.remove(job.id) == nil { clearUnannounced(job) }
-    case .queued, .pausing, .held:
-      schedule.remove(job.id)
-      actions.append(.forget(job.id))
-      clear(job)
-    case .elsewhere:
-      // The node that runs it removes its files, because only that node knows when its child has ended.
-      actions.append(.forget(job.id))
-      leave(job.id)
-    case .claimed, .preparing, .ending:
-      jobs[job.id]?.state = .cancelled(job)
-      actions.append(.forget(job.id))
-    case .running, .overrun, .stopping:
-      jobs[job.id]?.state = .cancelled(job)
-      actions += [.kill(job.id), .forget(job.id)]
-    case .clearing: clearedEarly.remove(job.id)
-    case .cancelled: break
-    }
-  }
-
-  /// Clears a job if it was canceled, now that its child or writer has ended and can't write any more. Returns whether
-  /// it was canceled.
-  private mutating func clearIfCancelled(_ id: JobID) -> Bool {
-    guard case .cancelled(let job) = jobs[id]?.state else { return false }
-    clear(job)
-    return true
-  }
-
-  /// Clears a job before its cancellation or its submission has arrived.
-  private mutating func clearUnannounced(_ job: Job) {
-    clearedEarly.insert(job.id)
-    if jobs[job.id] != nil { actions.append(.forget(job.id)) }
-    clear(job)
-  }
-
-  private mutating func clear(_ job: Job) {
-    jobs[job.id, default: Entry(state: .clearing)].state = .clearing
-    actions.append(.clear(job))
   }
 
   // MARK: Stopping
