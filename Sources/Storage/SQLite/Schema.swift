@@ -4,9 +4,7 @@
 // IDs are text, so that sqlite3's shell shows them like the API, and sort by time, so that "newest first" is the
 // primary key in reverse. Times are milliseconds since 1970. Small lists and values used only by clients are JSON.
 //
-// `recording_names` is an index of the names' trigrams (https://sqlite.org/fts5.html#the_trigram_tokenizer), which
-// triggers keep up to date. Its row IDs are `recordings.number`, which sorts like `id`; SQLite's own row IDs would not
-// do, because VACUUM may change them.
+// Schema+Names has the index of names, and Schema+Usage counts what tenants have.
 //
 // `removals` contains the IDs of recordings and uploads whose rows were deleted but whose files may still exist. The
 // next start removes those files, and no others.
@@ -248,44 +246,6 @@ enum Schema {
     ) STRICT;
     """
 
-  /// Numbers stay unique if two services, whose catalogs were merged later, created recordings in the same moment.
-  private static let trigramsOfNames = """
-    ALTER TABLE recordings ADD COLUMN number INTEGER;
-    UPDATE recordings SET name_folded = folded_name(name);
-    UPDATE recordings SET number = numbered.number FROM (
-      SELECT id, recording_number(id) + row_number() OVER (PARTITION BY recording_number(id) ORDER BY id) - 1 AS number
-      FROM recordings
-    ) AS numbered WHERE numbered.id = recordings.id;
-    CREATE UNIQUE INDEX recordings_by_number ON recordings (number);
-
-    CREATE VIRTUAL TABLE recording_names USING fts5 (
-      name_folded, content = 'recordings', content_rowid = 'number', tokenize = 'trigram case_sensitive 1',
-      detail = 'none', columnsize = 0
-    );
-    INSERT INTO recording_names (recording_names) VALUES ('rebuild');
-
-    CREATE TRIGGER recording_numbered AFTER INSERT ON recordings BEGIN
-      UPDATE recordings SET number = (
-        SELECT coalesce(max(number) + 1, recording_number(new.id)) FROM recordings
-        WHERE number BETWEEN recording_number(new.id) AND recording_number(new.id) | 7
-      ) WHERE id = new.id;
-      INSERT INTO recording_names (rowid, name_folded)
-        SELECT number, name_folded FROM recordings WHERE id = new.id AND number IS NOT NULL;
-    END;
-
-    CREATE TRIGGER recording_renamed AFTER UPDATE OF name_folded ON recordings
-    WHEN new.name_folded <> old.name_folded AND old.number IS NOT NULL BEGIN
-      INSERT INTO recording_names (recording_names, rowid, name_folded)
-        VALUES ('delete', old.number, old.name_folded);
-      INSERT INTO recording_names (rowid, name_folded) VALUES (old.number, new.name_folded);
-    END;
-
-    CREATE TRIGGER recording_forgotten AFTER DELETE ON recordings WHEN old.number IS NOT NULL BEGIN
-      INSERT INTO recording_names (recording_names, rowid, name_folded)
-        VALUES ('delete', old.number, old.name_folded);
-    END;
-    """
-
   /// Times are in microseconds; `until` is the greatest end. The index has all that a window needs to choose chunks.
   private static let labels = """
     CREATE TABLE label_tracks (
@@ -354,80 +314,6 @@ enum Schema {
     ALTER TABLE answers_of_tenants RENAME TO answers;
     CREATE INDEX answers_by_age ON answers (created_at);
     CREATE INDEX answers_by_location ON answers (location);
-    """
-
-  /// Triggers count what tenants have, so that no statement can change it uncounted. `bytes` are those of audio files.
-  /// `job_seconds` counts the attempts that ended on a day, in days since 1970, except those that the service's own
-  /// stop interrupted.
-  private static let usage = """
-    CREATE TABLE usage (
-      tenant TEXT NOT NULL PRIMARY KEY,
-      recordings INTEGER NOT NULL,
-      bytes INTEGER NOT NULL
-    ) STRICT;
-    INSERT INTO usage SELECT tenant, count(*), coalesce(sum(bytes), 0) FROM recordings GROUP BY tenant;
-
-    CREATE TRIGGER recording_counted AFTER INSERT ON recordings BEGIN
-      INSERT INTO usage (tenant, recordings, bytes) VALUES (new.tenant, 1, coalesce(new.bytes, 0))
-        ON CONFLICT (tenant) DO UPDATE SET recordings = recordings + 1, bytes = bytes + excluded.bytes;
-    END;
-    CREATE TRIGGER recording_uncounted AFTER DELETE ON recordings BEGIN
-      UPDATE usage SET recordings = recordings - 1, bytes = bytes - coalesce(old.bytes, 0) WHERE tenant = old.tenant;
-    END;
-    CREATE TRIGGER recording_recounted AFTER UPDATE OF bytes ON recordings WHEN new.bytes IS NOT old.bytes BEGIN
-      UPDATE usage SET bytes = bytes + coalesce(new.bytes, 0) - coalesce(old.bytes, 0) WHERE tenant = new.tenant;
-    END;
-
-    CREATE TABLE job_seconds (
-      tenant TEXT NOT NULL,
-      day INTEGER NOT NULL,
-      milliseconds INTEGER NOT NULL,
-      PRIMARY KEY (tenant, day)
-    ) STRICT;
-    CREATE TRIGGER job_timed AFTER UPDATE OF state ON jobs
-    WHEN old.state = 'running' AND new.state <> 'running' AND new.interruptions = old.interruptions
-      AND old.started_at IS NOT NULL BEGIN
-      INSERT INTO job_seconds (tenant, day, milliseconds) VALUES (
-        new.tenant, strftime('%s', 'now') / 86400,
-        max(0, coalesce(new.finished_at, strftime('%s', 'now') * 1000) - old.started_at)
-      ) ON CONFLICT (tenant, day) DO UPDATE SET milliseconds = milliseconds + excluded.milliseconds;
-    END;
-    """
-
-  /// From here on, `usage.bytes` also counts what the catalog itself has of labels and noise profiles. A track's
-  /// `bytes` are those of its chunks, which are written in the same transaction. A deleted profile that a job still
-  /// uses doesn't count.
-  private static let usageOfLabels = """
-    ALTER TABLE label_tracks ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
-    UPDATE label_tracks SET bytes = (
-      SELECT coalesce(sum(length(labels) + length(CAST(folded AS BLOB))), 0)
-      FROM label_chunks WHERE track = label_tracks.id);
-    INSERT INTO usage (tenant, recordings, bytes)
-      SELECT tenant, 0, sum(bytes) FROM (
-        SELECT tenant, bytes FROM label_tracks
-        UNION ALL SELECT tenant, length(spectrum) FROM noise_profiles WHERE NOT is_deleted
-      ) GROUP BY tenant
-      ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;
-
-    CREATE TRIGGER labels_counted AFTER INSERT ON label_tracks BEGIN
-      INSERT INTO usage (tenant, recordings, bytes) VALUES (new.tenant, 0, new.bytes)
-        ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;
-    END;
-    CREATE TRIGGER labels_uncounted AFTER DELETE ON label_tracks BEGIN
-      UPDATE usage SET bytes = bytes - old.bytes WHERE tenant = old.tenant;
-    END;
-    CREATE TRIGGER labels_recounted AFTER UPDATE OF bytes ON label_tracks WHEN new.bytes <> old.bytes BEGIN
-      UPDATE usage SET bytes = bytes + new.bytes - old.bytes WHERE tenant = new.tenant;
-    END;
-
-    CREATE TRIGGER noise_profile_counted AFTER INSERT ON noise_profiles BEGIN
-      INSERT INTO usage (tenant, recordings, bytes) VALUES (new.tenant, 0, length(new.spectrum))
-        ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;
-    END;
-    CREATE TRIGGER noise_profile_uncounted AFTER UPDATE OF is_deleted ON noise_profiles
-    WHEN new.is_deleted AND NOT old.is_deleted BEGIN
-      UPDATE usage SET bytes = bytes - length(old.spectrum) WHERE tenant = old.tenant;
-    END;
     """
 
   /// `nonce`, `node` and `lease_until` describe a job's latest attempt (see Job+Lease.swift). `attempts` has one row

@@ -1,0 +1,76 @@
+// Triggers count what tenants have, so that no statement can change it uncounted.
+
+extension Schema {
+  /// `bytes` are those of audio files. `job_seconds` counts the attempts that ended on a day, in days since 1970,
+  /// except those that the service's own stop interrupted.
+  static let usage = """
+    CREATE TABLE usage (
+      tenant TEXT NOT NULL PRIMARY KEY,
+      recordings INTEGER NOT NULL,
+      bytes INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO usage SELECT tenant, count(*), coalesce(sum(bytes), 0) FROM recordings GROUP BY tenant;
+
+    CREATE TRIGGER recording_counted AFTER INSERT ON recordings BEGIN
+      INSERT INTO usage (tenant, recordings, bytes) VALUES (new.tenant, 1, coalesce(new.bytes, 0))
+        ON CONFLICT (tenant) DO UPDATE SET recordings = recordings + 1, bytes = bytes + excluded.bytes;
+    END;
+    CREATE TRIGGER recording_uncounted AFTER DELETE ON recordings BEGIN
+      UPDATE usage SET recordings = recordings - 1, bytes = bytes - coalesce(old.bytes, 0) WHERE tenant = old.tenant;
+    END;
+    CREATE TRIGGER recording_recounted AFTER UPDATE OF bytes ON recordings WHEN new.bytes IS NOT old.bytes BEGIN
+      UPDATE usage SET bytes = bytes + coalesce(new.bytes, 0) - coalesce(old.bytes, 0) WHERE tenant = new.tenant;
+    END;
+
+    CREATE TABLE job_seconds (
+      tenant TEXT NOT NULL,
+      day INTEGER NOT NULL,
+      milliseconds INTEGER NOT NULL,
+      PRIMARY KEY (tenant, day)
+    ) STRICT;
+    CREATE TRIGGER job_timed AFTER UPDATE OF state ON jobs
+    WHEN old.state = 'running' AND new.state <> 'running' AND new.interruptions = old.interruptions
+      AND old.started_at IS NOT NULL BEGIN
+      INSERT INTO job_seconds (tenant, day, milliseconds) VALUES (
+        new.tenant, strftime('%s', 'now') / 86400,
+        max(0, coalesce(new.finished_at, strftime('%s', 'now') * 1000) - old.started_at)
+      ) ON CONFLICT (tenant, day) DO UPDATE SET milliseconds = milliseconds + excluded.milliseconds;
+    END;
+    """
+
+  /// From here on, `usage.bytes` also counts what the catalog itself has of labels and noise profiles. A track's
+  /// `bytes` are those of its chunks, which are written in the same transaction. A deleted profile that a job still
+  /// uses doesn't count.
+  static let usageOfLabels = """
+    ALTER TABLE label_tracks ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+    UPDATE label_tracks SET bytes = (
+      SELECT coalesce(sum(length(labels) + length(CAST(folded AS BLOB))), 0)
+      FROM label_chunks WHERE track = label_tracks.id);
+    INSERT INTO usage (tenant, recordings, bytes)
+      SELECT tenant, 0, sum(bytes) FROM (
+        SELECT tenant, bytes FROM label_tracks
+        UNION ALL SELECT tenant, length(spectrum) FROM noise_profiles WHERE NOT is_deleted
+      ) GROUP BY tenant
+      ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;
+
+    CREATE TRIGGER labels_counted AFTER INSERT ON label_tracks BEGIN
+      INSERT INTO usage (tenant, recordings, bytes) VALUES (new.tenant, 0, new.bytes)
+        ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;
+    END;
+    CREATE TRIGGER labels_uncounted AFTER DELETE ON label_tracks BEGIN
+      UPDATE usage SET bytes = bytes - old.bytes WHERE tenant = old.tenant;
+    END;
+    CREATE TRIGGER labels_recounted AFTER UPDATE OF bytes ON label_tracks WHEN new.bytes <> old.bytes BEGIN
+      UPDATE usage SET bytes = bytes + new.bytes - old.bytes WHERE tenant = new.tenant;
+    END;
+
+    CREATE TRIGGER noise_profile_counted AFTER INSERT ON noise_profiles BEGIN
+      INSERT INTO usage (tenant, recordings, bytes) VALUES (new.tenant, 0, length(new.spectrum))
+        ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;
+    END;
+    CREATE TRIGGER noise_profile_uncounted AFTER UPDATE OF is_deleted ON noise_profiles
+    WHEN new.is_deleted AND NOT old.is_deleted BEGIN
+      UPDATE usage SET bytes = bytes - length(old.spectrum) WHERE tenant = old.tenant;
+    END;
+    """
+}
