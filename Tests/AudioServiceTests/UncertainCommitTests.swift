@@ -4,17 +4,18 @@ import Synchronization
 import Testing
 
 @testable import AudioService
+@testable import Jobs
 @testable import Storage
 
 /// Changes of which the service doesn't know if they were or will be committed, because a standby answers late or the
 /// server has crashed.
 @Suite struct UncertainCommitTests {
-  /// Says that the outcome of each transaction is unknown while `waits`, and of the next one if it `forgets`, which it
-  /// commits. Those after that one `fail`, if wanted.
+  /// Says that the outcome of each transaction is unknown while `waits`, and of as many as it `forgets`, which it
+  /// commits. Those after them `fail`, if wanted.
   private final class WaitingEngine: PassingEngine {
     let engine: any SQLEngine
     let waits = Atomic(false)
-    let forgets = Atomic(false)
+    let forgets = Atomic(0)
     let fails = Atomic(false)
 
     init(_ engine: any SQLEngine) { self.engine = engine }
@@ -23,10 +24,11 @@ import Testing
       _ isolation: SQLIsolation, _ body: @Sendable (any SQLSession) throws -> Value
     ) throws(StorageError) -> Value {
       guard !waits.load(ordering: .relaxed) else { throw .outcomeUnknown }
-      if fails.load(ordering: .relaxed), !forgets.load(ordering: .relaxed) { throw .unreachable(detail: "") }
+      if fails.load(ordering: .relaxed), forgets.load(ordering: .relaxed) == 0 { throw .unreachable(detail: "") }
       let value = try engine.write(isolation, body)
-      guard !forgets.exchange(false, ordering: .relaxed) else { throw .outcomeUnknown }
-      return value
+      guard forgets.load(ordering: .relaxed) > 0 else { return value }
+      forgets.subtract(1, ordering: .relaxed)
+      throw .outcomeUnknown
     }
   }
 
@@ -56,7 +58,7 @@ import Testing
   func deletion() async throws {
     let (bench, engine) = try bench()
     let recording = try bench.recording()
-    engine.forgets.store(true, ordering: .relaxed)
+    engine.forgets.store(1, ordering: .relaxed)
     let response = try await bench.respond(.delete, "/v1/recordings/\(recording.id)")
     #expect(response.status == .noContent)
     #expect(try bench.store.recordingFolders() == [])
@@ -66,7 +68,7 @@ import Testing
   func unconfirmedDeletion() async throws {
     let (bench, engine) = try bench()
     let recording = try bench.recording()
-    engine.forgets.store(true, ordering: .relaxed)
+    engine.forgets.store(1, ordering: .relaxed)
     engine.fails.store(true, ordering: .relaxed)
     let response = try await bench.respond(.delete, "/v1/recordings/\(recording.id)")
     #expect(response.status == .internalServerError)
@@ -84,5 +86,22 @@ import Testing
     engine.waits.store(false, ordering: .relaxed)
     #expect(try bench.catalog.recording(recording.id) != nil)
     #expect(try bench.store.recordingFolders() == [recording.id])
+  }
+
+  @Test(
+    "a job whose beginning is unknown begins again, and fails only if that happens ten times",
+    arguments: [(4, JobState.succeeded), (10, .failed)])
+  func beginning(count: Int, state: JobState) async throws {
+    let (bench, engine) = try bench()
+    let id = JobID()
+    let job = Job(id: id, kind: .waveform, recording: try bench.recording(state: .queued, job: id).id)
+    try bench.catalog.insert(job)
+    engine.forgets.store(count, ordering: .relaxed)
+    bench.runner.submit(job)
+    let ended = try await bench.finished(job.id)
+    #expect(ended.state == state && ended.attempts == count + 1 && ended.losses == count)
+    #expect(ended.failures == (state == .failed ? 1 : 0) && bench.starts.count == (state == .failed ? 0 : 1))
+    let error = RowJSON.value(JobError.self, from: ended.error)
+    #expect(error?.detail.contains("damaged") != true, "nothing has run: \(error?.detail ?? "")")
   }
 }

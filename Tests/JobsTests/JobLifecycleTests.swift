@@ -290,6 +290,35 @@ import Testing
     #expect(driver.on(.claimed(id, attempts: 1, failures: 0)) == ["prepare"])
   }
 
+  @Test func aClaimSaysWhichAttemptHasFailedAndAllOthersAreNone() {
+    let driver = LifecycleDriver()
+    let id = JobID()
+    func expect(_ event: JobLifecycle.Event, _ failed: Int?, _ line: Int = #line) {
+      var claims: [Int?] = []
+      for action in driver.lifecycle.on(event, at: 0) {
+        if case .claim(_, let failed) = action { claims.append(failed) }
+      }
+      #expect(claims == [failed], "line \(line)")
+    }
+    expect(.submitted(id, WaveformJob.cost(samples: 1), Client(key: "")), nil)
+    // It isn't known if this was committed, but nothing has run.
+    driver.on(.notBegun(id, nil))
+    expect(.holdEnded(id), nil)
+    driver.start(id, attempt: 2, interruptions: 1)
+    driver.on(.exited(id, .signal(9)))
+    driver.on(.recorded(id, .again))
+    expect(.pauseEnded(id), 2)
+    driver.on(.notBegun(id, nil))
+    expect(.holdEnded(id), 2)
+    driver.on(.claimed(id, attempts: 3, failures: 1, losses: 1))
+    driver.on(.storeFailed(id, .storeIsUnavailable))
+    driver.on(.recorded(id, .postponed(seconds: 15)))
+    expect(.pauseEnded(id), nil)
+    driver.on(.claimed(id, attempts: 4, failures: 1, losses: 1))
+    driver.on(.notBegun(id, nil))
+    expect(.pauseEnded(id), 4)
+  }
+
   @Test func aClientThatJoinsAJobIsInLineForEachOfItsAttempts() {
     let driver = LifecycleDriver()
     let (shared, other) = (JobID(), JobID())
@@ -311,13 +340,13 @@ import Testing
     // "b" is next and has another job before it; "c" has only this one.
     var begun: [JobID] = []
     for event in [JobLifecycle.Event.recorded(first, .over(with: []))] {
-      for action in driver.lifecycle.on(event, at: 0) { if case .claim(let id) = action { begun.append(id) } }
+      for action in driver.lifecycle.on(event, at: 0) { if case .claim(let id, _) = action { begun.append(id) } }
     }
     #expect(begun == [other] || begun == [shared])
     driver.start(begun[0])
     driver.on(.exited(begun[0], .signal(9)))
     for action in driver.lifecycle.on(.recorded(begun[0], .over(with: [])), at: 0) {
-      if case .claim(let id) = action { begun.append(id) }
+      if case .claim(let id, _) = action { begun.append(id) }
     }
     #expect(Set(begun) == [shared, other], "neither waits for the jobs of “a”")
   }

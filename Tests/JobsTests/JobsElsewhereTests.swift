@@ -62,7 +62,7 @@ import Testing
     driver.on(.taken(first))
     driver.on(.exited(running, .status(0)))
     let next = driver.lifecycle.on(.recorded(running, .over(with: [])), at: 0)
-    #expect(next.contains { if case .claim(other) = $0 { true } else { false } })
+    #expect(next.contains { if case .claim(other, _) = $0 { true } else { false } })
   }
 
   @Test func whatIsHeardLateOfAJobThatRunsHereChangesNothing() {

@@ -256,7 +256,7 @@ struct LifecycleWorld {
 
   private mutating func perform(_ action: JobLifecycle.Action) {
     switch action {
-    case .claim(let id):
+    case .claim(let id, _):
       check(!isStopping && rows[id]?.cancelHasCome == false, "claimed after a stop or a cancellation")
       work(on: id, .claim(id))
     case .prepare(let id): work(on: id, .prepare(id))

@@ -23,8 +23,10 @@ extension NodesSimulation {
       guard rows[id] != nil else { return .refused(nil) }
       count("cancellations")
       return move(id, by: name) { $0.cancel(at: time) }
-    case .claim(let id, let nonce):
-      return move(id, by: name) { $0.claim(by: name, nonce: nonce, until: time + Self.terms.seconds, at: time) }
+    case .claim(let id, let nonce, let failed):
+      return move(id, by: name) {
+        $0.claim(by: name, nonce: nonce, until: time + Self.terms.seconds, at: time, failed: failed)
+      }
     case .renew(let token):
       guard var job = rows[token.job], job.renew(token, until: time + Self.terms.seconds) else { return .refused(nil) }
       rows[token.job] = job

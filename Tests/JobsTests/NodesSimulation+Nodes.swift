@@ -56,8 +56,9 @@ extension NodesSimulation {
 
   private mutating func perform(_ action: JobLifecycle.Action, _ node: Int) {
     switch action {
-    case .claim(let id):
-      call(.claim(id, nonce: String(UInt64.random(in: 1 << 60...UInt64.max, using: &random), radix: 16)), on: node)
+    case .claim(let id, let failed):
+      let nonce = String(UInt64.random(in: 1 << 60...UInt64.max, using: &random), radix: 16)
+      call(.claim(id, nonce: nonce, failed: failed), on: node)
     case .prepare(let id):
       let fence = WorkerFence(memoryBytes: 1, processorSeconds: 600, outputBytes: 1)
       let isReady = chance(97)
@@ -143,21 +144,21 @@ extension NodesSimulation {
     case (.submit(let job), .written): admit(job, node)
     case (.cancel, .written(let job)): take(.cancelled(job), node)
     case (.submit, .failed), (.cancel, .failed): schedule(.client(call), on: anyNode(), in: 1000)
-    case (.claim(let id, _), .written(let job)):
+    case (.claim(let id, _, _), .written(let job)):
       guard let token = job.token else { return violations.append("claimed without a token") }
       end(id, node)
       nodes[node].attempts[id] = token
       granted(token, node, sentAt, isNew: true)
       take(.claimed(id, attempts: job.attempts, failures: job.failures, losses: job.losses), node)
-    case (.claim(let id, _), .refused(let job)):
+    case (.claim(let id, _, _), .refused(let job)):
       if job?.state == .queued { count("too early") }
       take(.refused(id, .init(job, at: Timestamp(milliseconds: now))), node)
-    case (.claim(let id, _), _): take(.notBegun(id, nil), node)
+    case (.claim(let id, _, _), _): take(.notBegun(id, nil), node)
     case (.renew(let token), .written): granted(token, node, sentAt)
     case (.renew(let token), .refused): lose(token, node)
     case (.renew(let token), _): if nodes[node].leases.isEnding(token, at: seconds) { lose(token, node) }
     case (.record(let id, let token?, .result), .failed):
-      self.call(.record(id, token, .retry(.status(0), JobLifecycle.gaveUp)), on: node)
+      self.call(.record(id, token, .postponement(.catalogIsUnavailable)), on: node)
     case (.record(let id, _, let ending), .failed):
       switch ending {
       case .result, .retry: take(.recorded(id, .again), node)

@@ -22,7 +22,7 @@ struct NodesSimulation {
   enum Call {
     case submit(Job)
     case cancel(JobID)
-    case claim(JobID, nonce: String)
+    case claim(JobID, nonce: String, failed: Int?)
     case renew(AttemptToken)
     case record(JobID, AttemptToken?, JobLifecycle.Ending)
     case reread
@@ -95,7 +95,7 @@ struct NodesSimulation {
   /// How many attempts of a hundred the store of media fails.
   let storeFaults: Int
   private let hasPoison: Bool
-  /// Attempts that may count toward a job's tries: they failed by themselves, or their node couldn't write their end.
+  /// Attempts that may count toward a job's tries: they failed by themselves.
   var failed: Set<AttemptToken> = []
   var submissionsLeft: Int
   var finishedAt: Int64 = 0
@@ -209,11 +209,7 @@ struct NodesSimulation {
   mutating func fail(_ call: Call, _ node: Int, _ run: Int, _ sentAt: Int64) {
     count("failed calls")
     switch call {
-    case .claim(let id, let nonce):
-      if let token = rows[id]?.token, token.nonce == nonce { failed.insert(token) }
-    case .record(_, let token?, .result), .record(_, let token?, .retry), .record(_, let token?, .failure),
-      .record(_, let token?, .postponement):
-      failed.insert(token)
+    case .record(_, let token?, .failure): failed.insert(token)
     default: break
     }
     events.push((node, run, .answer(.failed, to: call, sentAt: sentAt)), at: now + milliseconds(10_000))

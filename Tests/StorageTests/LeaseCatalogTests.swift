@@ -111,16 +111,23 @@ import Testing
     #expect(try first.claim(JobID()).written == nil)
   }
 
-  @Test("a node that couldn't write how its attempt ended may claim the job again")
-  func unknownEnd() throws {
+  @Test(
+    "a node that couldn't write how its attempt ended may claim the job again, which counts as a failure if it was one",
+    arguments: [true, false])
+  func unknownEnd(hasFailed: Bool) throws {
     let catalog = try node()
     let job = try insertJob(catalog)
     let first = try claim(job, catalog)
-    let second = try claim(job, catalog)
+    let claimed = try catalog.claim(job.id, failed: hasFailed ? first.attempt : nil).written
+    let second = try #require(claimed?.token)
     #expect(second.attempt == 2 && second.nonce != first.nonce)
-    #expect(try catalog.job(job.id)?.failures == 1)
-    #expect(try endings(job, catalog) == [.failed])
+    let row = try #require(try catalog.job(job.id))
+    #expect(row.failures == (hasFailed ? 1 : 0) && row.losses == (hasFailed ? 0 : 1))
+    #expect(try endings(job, catalog) == [hasFailed ? .failed : .interrupted])
     #expect(try catalog.finish(first, with: "{}").written == nil)
+    // The failure of an earlier attempt isn't that of one that was begun since.
+    let third = try #require(try catalog.claim(job.id, failed: first.attempt).written)
+    #expect(third.job.failures == row.failures && third.job.losses == row.losses + 1)
   }
 
   @Test("a lease that is renewed lasts; one that isn't ends, and then nothing of its attempt is accepted")

@@ -284,6 +284,8 @@ struct LeaseSimulation {
     let end = time + Self.terms.seconds
     switch request {
     case .claim(let index, let nonce):
+      // An attempt of the same node whose end or beginning was lost.
+      if jobs[index].state == .running, jobs[index].node == name { losses[index] += 1 }
       let isClaimed = move(index, hasWritten: true) { $0.claim(by: name, nonce: nonce, until: end, at: time) }
       guard isClaimed, let token = jobs[index].token else { return .refused(hasWon: false) }
       check(holders[index].map { $0.node == name } ?? true, "a job was taken from the node that works on it")

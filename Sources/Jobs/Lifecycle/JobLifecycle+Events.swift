@@ -68,8 +68,10 @@ extension JobLifecycle {
 
   /// An action for `JobRunner` to perform.
   enum Action {
-    /// Set the row to running and count an attempt, unless the job has finished.
-    case claim(JobID)
+    /// Set the row to running and count an attempt, unless the job has finished. `failed` is the number of this node's
+    /// last attempt, if that has failed. If the row shows another one as running here, it has never begun, or its end
+    /// couldn't be written, which is no failure.
+    case claim(JobID, failed: Int?)
     /// Check the source's files and make the job's folder.
     case prepare(JobID)
     /// Start a child. `idlePlaces` is the number of cores that no other job uses or waits for.

@@ -103,8 +103,12 @@ package struct JobLifecycle {
     var attempts = 0
     /// Earlier attempts that failed without being interrupted.
     var failures = 0
+    /// The last attempt, if it has failed and the row may not say so.
+    var failed: Int?
     /// Whether the current attempt has lost its lease, or can't renew it in time.
     var leaseIsLost = false
+
+    mutating func noteFailure() { failed = attempts }
   }
 
   private let limits: Limits
@@ -204,10 +208,12 @@ package struct JobLifecycle {
   }
 
   private mutating func fill() {
-    while !isStopping, !isDraining, let id = schedule.begin() {
-      jobs[id]?.state = .claimed
-      actions.append(.claim(id))
-    }
+    while !isStopping, !isDraining, let id = schedule.begin() { claim(id) }
+  }
+
+  private mutating func claim(_ id: JobID) {
+    jobs[id]?.state = .claimed
+    actions.append(.claim(id, failed: jobs[id]?.failed))
   }
 
   private mutating func claimed(_ id: JobID, _ attempts: Int, _ failures: Int, _ losses: Int) {
@@ -215,6 +221,7 @@ package struct JobLifecycle {
     guard case .claimed = jobs[id]?.state else { return }
     jobs[id]?.attempts = attempts
     jobs[id]?.failures = failures
+    jobs[id]?.failed = nil
     jobs[id]?.leaseIsLost = false
     if isStopping {
       record(id, .interruption)
@@ -246,7 +253,10 @@ package struct JobLifecycle {
     switch (jobs[id]?.state, failure) {
     case (.claimed, let failure?), (.preparing, let failure?): record(id, .failure(failure))
     case (.claimed, nil): hold(id, nil)
-    case (.preparing, nil): if jobs[id]?.leaseIsLost == true { record(id, .interruption) } else { pause(id) }
+    case (.preparing, nil):
+      if jobs[id]?.leaseIsLost == true { return record(id, .interruption) }
+      jobs[id]?.noteFailure()
+      pause(id)
     default: break
     }
   }
@@ -358,7 +368,9 @@ package struct JobLifecycle {
     guard case .ending = jobs[id]?.state else { return }
     switch recorded {
     case .over, .lost: end(id)
-    case .again: pause(id)
+    case .again:
+      jobs[id]?.noteFailure()
+      pause(id)
     case .postponed(let seconds): pause(id, seconds: seconds)
     case .unwanted(let job): clearUnannounced(job)
     case .unwritten(let failure): hold(id, failure)
@@ -375,8 +387,7 @@ package struct JobLifecycle {
   private mutating func holdEnded(_ id: JobID) {
     guard case .held(let failure) = jobs[id]?.state else { return }
     if let failure { return record(id, .failure(failure)) }
-    jobs[id]?.state = .claimed
-    actions.append(.claim(id))
+    claim(id)
   }
 
   /// Without a time of its own, the pause doubles with each attempt.

@@ -39,11 +39,12 @@ struct JobPreparation: Sendable {
 
   /// Sets a job's row to running, counts an attempt, and marks the waveform that the job writes as being built.
   ///
-  /// If the store of media can't be used, the row stays: the attempt would fail, and count.
-  func claim(_ id: JobID) -> Claim {
+  /// If the store of media can't be used, the row stays: the attempt would fail, and count. `failed` is the number of
+  /// this node's last attempt at the job, if that has failed.
+  func claim(_ id: JobID, failed: Int?) -> Claim {
     do {
       try blobs.checkReachable()
-      switch try catalog.claim(id, building: { $0.kind.definition.writtenRecording(of: $0) }) {
+      switch try catalog.claim(id, failed: failed, building: { $0.kind.definition.writtenRecording(of: $0) }) {
       case .written(let claimed): return .claimed(claimed)
       case .refused(let job): return .refused(JobLifecycle.Refusal(job, at: catalog.time))
       }

@@ -252,9 +252,9 @@ package final class JobRunner: Sendable {
 
   private func perform(_ action: JobLifecycle.Action) {
     switch action {
-    case .claim(let id):
+    case .claim(let id, let failed):
       let askedAt = now
-      run({ [preparation] in preparation.claim(id) }, then: { [self] in note($0, id, askedAt) })
+      run({ [preparation] in preparation.claim(id, failed: failed) }, then: { [self] in note($0, id, askedAt) })
     case .prepare(let id): prepare(id)
     case .start(let id, let idlePlaces): start(id, idlePlaces)
     case .kill(let id): state.value.attempts[id]?.worker?.kill()

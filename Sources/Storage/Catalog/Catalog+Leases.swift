@@ -28,12 +28,13 @@ package struct ClaimedJob: Sendable {
 
 extension Catalog {
   /// Begins an attempt at a job, for as long as the holder's terms say. In the same transaction, marks the waveform of
-  /// the recording that `building` returns as being built.
+  /// the recording that `building` returns as being built. `failed` is the number of the holder's last attempt if that
+  /// has failed; another one that the row shows as running here counts as lost.
   ///
   /// Refused if the job has ended, another node runs it, its source is gone, it is postponed, or as many jobs of its
   /// client run as may (in the last two cases it is still queued).
   package func claim(
-    _ id: JobID, building: @Sendable (Job) -> RecordingID? = { _ in nil }
+    _ id: JobID, failed: Int? = nil, building: @Sendable (Job) -> RecordingID? = { _ in nil }
   ) throws(StorageError) -> Fenced<ClaimedJob> {
     let nonce = AttemptToken.newNonce()
     return try write(.statementLocks) { db in
@@ -41,7 +42,7 @@ extension Catalog {
       guard let source = try Self.recording(before.recording, db), try mayRun(before, db) else {
         return .refused(before)
       }
-      let moved = try begin(before, nonce: nonce, at: now, db)
+      let moved = try begin(before, nonce: nonce, failed: failed, at: now, db)
       guard case .written(let job) = moved, let token = job.token else { return .refused(before) }
       if let written = building(job) {
         _ = try Self.update(written, db) { $0.waveformState = .building }
@@ -53,9 +54,11 @@ extension Catalog {
   }
 
   /// Begins an attempt at a job that was read in this transaction.
-  func begin(_ before: Job, nonce: String, at now: Timestamp, _ db: CatalogTransaction) throws -> Fenced<Job> {
+  func begin(
+    _ before: Job, nonce: String, failed: Int? = nil, at now: Timestamp, _ db: CatalogTransaction
+  ) throws -> Fenced<Job> {
     let moved = try move(before, hasWritten: true, at: now, db) {
-      $0.claim(by: holder.node, nonce: nonce, until: holder.terms.map { now + $0.seconds }, at: now)
+      $0.claim(by: holder.node, nonce: nonce, until: holder.terms.map { now + $0.seconds }, at: now, failed: failed)
     }
     guard case .written(let job) = moved, let token = job.token else { return moved }
     try db.run(

@@ -4,7 +4,8 @@
 //   state              transition   condition                              next state
 //   ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 //   queued             claim        its time has come                      running: attempt + 1, a new nonce
-//   running            claim        by the node that already runs it       the same; the earlier attempt has failed
+//   running            claim        by the node that already runs it       the same; the earlier attempt counts as failed
+//                                                                          only if the node says so
 //   running            renew        the token is the job's                 running, for longer
 //   running            succeed      the token is the job's                 succeeded
 //   running            fail         the token is the job's                 failed
@@ -63,9 +64,13 @@ extension Job {
   /// Begins an attempt. Returns false if the job has ended, another node runs it, or it is too early.
   ///
   /// A node runs a job at most once at a time. So if it already runs this one according to the row, then it couldn't
-  /// write how its earlier attempt ended, which therefore failed.
-  package mutating func claim(by node: String, nonce: String, until end: Timestamp?, at now: Timestamp) -> Bool {
+  /// write how its earlier attempt ended, or hasn't heard that this has begun. `failed` is the number of that attempt if
+  /// it has failed; otherwise it was lost.
+  package mutating func claim(
+    by node: String, nonce: String, until end: Timestamp?, at now: Timestamp, failed: Int? = nil
+  ) -> Bool {
     guard isFree(for: node), notBefore.map({ $0 <= now }) ?? true else { return false }
+    if state == .running, attempts != failed { interruptions += 1 }
     state = .running
     attempts += 1
     startedAt = now
