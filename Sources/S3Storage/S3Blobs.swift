@@ -161,7 +161,7 @@ package final class S3Blobs: Blobs {
 
   /// Removes the cache's copy of an object.
   package func discardCopy(of key: ObjectKey) -> Bool {
-    cache.remove(key)
+    cache.discard(key)
     return true
   }
 

@@ -17,6 +17,12 @@ package struct S3Scratch: Scratch {
     return free + evictable
   }
 
+  /// Creates and removes files to verify that uploads, jobs and the cache can write. Throws the error if they can't.
+  package func checkReceiving() throws(StorageError) {
+    try disk.checkReceiving()
+    try cache.checkWritable()
+  }
+
   /// Creates a file for receiving an upload.
   package func receive() throws(StorageError) -> IncomingFile { try disk.receive() }
 

@@ -226,11 +226,11 @@ import Testing
   }
 
   @Test func theDiskIsLookedAtOncePerSecondWhateverTheNumberOfReports() async throws {
-    var disk: WatchedDisk?
+    var disk: TestDisk?
     let bench = try TestBench(
       script: "i=0; while [ $i -lt 500 ]; do progress 0.5; i=$((i + 1)); done; finish",
       scratch: { store in
-        let watched = WatchedDisk(store)
+        let watched = TestDisk(store)
         disk = watched
         return watched
       })
@@ -296,33 +296,4 @@ import Testing
     #expect(try await bench.finished(job.id).state == .failed)
     #expect(try bench.catalog.recording(job.recording)?.waveformState == .failed)
   }
-}
-
-/// A disk that counts how often its free space is looked at.
-private final class WatchedDisk: Scratch {
-  private let store: MediaStore
-  let looks = Atomic(0)
-
-  init(_ store: MediaStore) { self.store = store }
-
-  func freeBytes() throws(StorageError) -> Int64 {
-    looks.add(1, ordering: .relaxed)
-    return try store.freeBytes()
-  }
-
-  func receive() throws(StorageError) -> IncomingFile { try store.receive() }
-  func takeIntakeFolder() throws(StorageError) -> String { try store.takeIntakeFolder() }
-  func giveBack(intakeFolder path: String) { store.giveBack(intakeFolder: path) }
-  func makeWorkFolder(of id: JobID) throws(StorageError) -> String { try store.makeWorkFolder(of: id) }
-
-  func write(_ bytes: [UInt8], toWorkFile path: String) throws(StorageError) {
-    try store.write(bytes, toWorkFile: path)
-  }
-
-  func contents(ofWorkFile path: String, limit: Int64) throws(StorageError) -> [UInt8]? {
-    try store.contents(ofWorkFile: path, limit: limit)
-  }
-
-  func removeWork(of token: AttemptToken) { store.removeWork(of: token) }
-  func removeWorkFolder(of id: JobID) { store.removeWorkFolder(of: id) }
 }

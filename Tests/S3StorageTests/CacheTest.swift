@@ -49,8 +49,20 @@ struct CacheTest: Sendable {
     }
   }
 
-  func objectPath(_ key: ObjectKey) -> String { "\(directory)/objects/\(key.recording).\(key.name)" }
+  /// The file with an object, or with the part of it that is there.
+  func objectPath(_ key: ObjectKey) -> String {
+    let part = "\(directory)/objects/part.\(key.recording).\(key.name)"
+    return Self.exists(part) ? part : "\(directory)/objects/\(key.recording).\(key.name)"
+  }
+
   func indexPath(_ key: ObjectKey) -> String { "\(directory)/indexes/\(key.recording).\(key.name)" }
+
+  /// Copies the cache's folder as it is. Returns the copy's path.
+  func copy(_ name: String) throws -> String {
+    let copy = "\(folder.path)/\(name)"
+    try FileManager.default.copyItem(atPath: directory, toPath: copy)
+    return copy
+  }
 
   static func contents(_ path: String) -> [UInt8]? { FileManager.default.contents(atPath: path).map(Array.init) }
 

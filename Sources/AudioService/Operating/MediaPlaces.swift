@@ -47,6 +47,6 @@ struct MediaPlaces: Sendable {
   /// Throws if uploads and jobs can't write files. Blocks.
   func checkDisk() throws(StorageError) {
     try disk.checkClaim()
-    if let folder { try folder.check() } else { try disk.checkReceiving() }
+    if let folder { try folder.check() } else { try scratch.checkReceiving() }
   }
 }

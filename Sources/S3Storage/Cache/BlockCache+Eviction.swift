@@ -70,7 +70,7 @@ extension BlockCache {
       let errand = Errand()
       let left = found < wanted ? .max : most - found
       guard let victim = table.withLock({ $0.takeVictim(costingAtMost: left, for: errand) }) else { return }
-      drop(victim.key)
+      drop(victim.key, leavesHeld: true)
       table.withLock { $0.busy[victim.key] = nil }
       errand.finish(.done)
       found += victim.cost

@@ -79,7 +79,8 @@ package final class BlockCache: Sendable {
 
   /// Returns the length of an object that this process has had the whole of and still has; nil otherwise.
   package func knownLength(of key: ObjectKey) -> Int64? {
-    guard let object = table.withLock({ $0.entries[key]?.object }), object.isWhole, object.isThere else { return nil }
+    let object = table.withLock { $0.entries[key]?.object }
+    guard let object, object.isPublished, object.isThere else { return nil }
     return object.version.bytes
   }
 
@@ -118,19 +119,23 @@ package final class BlockCache: Sendable {
   }
 
   /// Calls `body` with an object, which is held meanwhile; returns nil if there is none. If the store has another
-  /// version than the cache has begun, forgets that and calls it once more.
+  /// version than the cache has begun, or the disk can't read what it has, forgets that and calls it once more.
   private func current<R>(
     _ key: ObjectKey, _ body: (CachedObject) throws(StorageError) -> R
   ) throws(StorageError) -> R? {
+    var failure = StorageError.changedMeanwhile
     for _ in 0..<2 {
       guard let hold = try acquire(key) else { return nil }
       defer { withExtendedLifetime(hold) {} }
       do throws(StorageError) { return try body(hold.object) } catch {
-        guard error == .changedMeanwhile else { throw error }
+        var isLost = error == .changedMeanwhile
+        if case .io(_, _, EIO) = error { isLost = true }
+        guard isLost else { throw error }
         forget(hold.object)
+        failure = error
       }
     }
-    throw .storeUnreachable(detail: "\(S3Error.changed)")
+    throw failure == .changedMeanwhile ? .storeUnreachable(detail: "\(S3Error.changed)") : failure
   }
 
   /// Returns a file with the whole object, which stays as long as the result exists; nil if there is no object. Fetches
@@ -139,7 +144,7 @@ package final class BlockCache: Sendable {
   package func file(_ key: ObjectKey) throws(StorageError) -> LocalFile? {
     try current(key) { (object) throws(StorageError) -> LocalFile in
       defer { account(for: object) }
-      let room = object.isWhole || object.missingBytes == 0 ? nil : try reserve(object.missingBytes, of: object)
+      let room = object.missingBytes == 0 ? nil : try reserve(object.missingBytes, of: object)
       defer { withExtendedLifetime(room) {} }
       // Twice, because the damage may have been on this machine's disk, or on the way.
       var wrongs = 0
@@ -147,7 +152,9 @@ package final class BlockCache: Sendable {
         let fetched = try fill(object, [0..<object.version.bytes])
         client.figures.addRead(hit: max(0, object.version.bytes - fetched), miss: fetched)
         switch try object.check() {
-        case .whole: return LocalFile(path: object.path, holding: held(object))
+        case .whole:
+          try publish(object)
+          return LocalFile(path: object.path, holding: held(object))
         case .wrong: wrongs += 1
         // Another thread has just found it wrong, so this ends as soon as that does.
         case .incomplete: break
@@ -156,6 +163,18 @@ package final class BlockCache: Sendable {
       }
       throw .storeUnreachable(detail: "\(key) arrives damaged, with other bytes each time")
     }
+  }
+
+  /// Gives a whole object its path.
+  private func publish(_ object: CachedObject) throws(StorageError) {
+    guard !object.isPublished else { return }
+    let errand = occupy(object.key)
+    defer {
+      table.withLock { $0.busy[object.key] = nil }
+      errand.finish(.done)
+    }
+    guard table.withLock({ $0.has(object) }) else { throw .changedMeanwhile }
+    try object.publish()
   }
 
   /// Holds an object that is held already once more.
@@ -173,10 +192,10 @@ package final class BlockCache: Sendable {
     }
     guard let object else { return nil }
     let hold = Hold(object, in: self)
-    return object.isWhole && object.isThere ? LocalFile(path: object.path, holding: hold) : nil
+    return object.isPublished && object.isThere ? LocalFile(path: object.path, holding: hold) : nil
   }
 
-  /// The path of an object's file, whether or not it exists.
+  /// The path of an object's file, which exists only if all of the object is there.
   package func path(of key: ObjectKey) -> String { folder.path(of: key) }
 
   // MARK: Changing
@@ -191,14 +210,16 @@ package final class BlockCache: Sendable {
       errand.finish(.done)
     }
     // Those that hold it would be left with a file that is no longer counted.
-    if let object = table.withLock({ $0.entries[key]?.object }), object.isWhole, object.isThere {
+    if let object = table.withLock({ $0.entries[key]?.object }), object.isPublished, object.isThere {
       try? FileSystem.remove(source)
       return
     }
-    drop(key)
+    drop(key, leavesHeld: true)
     do throws(StorageError) {
-      try FileSystem.rename(source, to: path(of: key))
-      let index = try BlockIndex(creating: folder.indexPath(of: key), version)
+      try folder.remaking { () throws(StorageError) in try FileSystem.rename(source, to: path(of: key)) }
+      let index = try folder.remaking { () throws(StorageError) in
+        try BlockIndex(creating: folder.indexPath(of: key), version)
+      }
       try index.write(digests, from: 0)
       try index.seal()
     } catch {
@@ -218,10 +239,22 @@ package final class BlockCache: Sendable {
     errand.finish(.done)
   }
 
+  /// Removes an object from the cache, because it seems damaged. Those that hold it keep their file until another one
+  /// with the whole object takes its place.
+  package func discard(_ key: ObjectKey) {
+    let errand = occupy(key)
+    drop(key, leavesHeld: true)
+    table.withLock { $0.busy[key] = nil }
+    errand.finish(.done)
+  }
+
+  /// Throws if the cache can't write files. Creates folders that another program has removed.
+  package func checkWritable() throws(StorageError) { try folder.check() }
+
   /// Removes an object whose files are gone, unless another thread has begun it again.
   private func forget(_ object: CachedObject) {
     let errand = occupy(object.key)
-    if table.withLock({ $0.has(object) }) { drop(object.key) }
+    if table.withLock({ $0.has(object) }) { drop(object.key, leavesHeld: true) }
     table.withLock { $0.busy[object.key] = nil }
     errand.finish(.done)
   }
@@ -276,9 +309,10 @@ package final class BlockCache: Sendable {
 
   /// Reads the index that an earlier process left, or begins one.
   private func open(_ key: ObjectKey, _ errand: Errand) throws(StorageError) -> Hold? {
+    let isLeft = table.withLock { $0.entries[key] != nil }
     let outcome = Result { () throws(StorageError) -> CachedObject? in
-      if let object = try left(key) { return object }
-      return try begun(key)
+      if isLeft, let object = try left(key) { return object }
+      return try folder.remaking { () throws(StorageError) in try begun(key) }
     }
     let object = try? outcome.get()
     table.withLock { table in
@@ -297,18 +331,27 @@ package final class BlockCache: Sendable {
     return Hold(object, in: self)
   }
 
+  /// Returns an object that an earlier process left. It has no path until its bytes have been compared: nothing was
+  /// synced, and a part was there in earlier versions.
   private func left(_ key: ObjectKey) throws(StorageError) -> CachedObject? {
+    let part = folder.partPath(of: key)
     if let index = try BlockIndex(opening: folder.indexPath(of: key)) {
-      let length = try? FileSystem.length(of: path(of: key))
-      if length == index.version.bytes { return try CachedObject(key, path: path(of: key), index: index) }
+      if (try? FileSystem.length(of: part)) == nil { try? FileSystem.rename(path(of: key), to: part) }
+      if (try? FileSystem.length(of: part)) == index.version.bytes {
+        return try CachedObject(key, path: path(of: key), partPath: part, index: index)
+      }
     }
-    for path in [path(of: key), folder.indexPath(of: key)] { try FileSystem.remove(path) }
+    for path in [path(of: key), part, folder.indexPath(of: key)] { try FileSystem.remove(path) }
     return nil
   }
 
   private func begun(_ key: ObjectKey) throws(StorageError) -> CachedObject? {
     let info = try StorageError.translating { () throws(S3Error) in try client.head(key.description) }
-    guard let info else { return nil }
+    guard let info else {
+      // It may have been left to those who hold it. Without an object, no file has its path.
+      try? FileSystem.remove(path(of: key))
+      return nil
+    }
     let expected = try expecting(key)
     if let expected, !expected.permits(info.bytes, info.sha256) { throw .damagedObject(key: key.description) }
     if expected?.bytes == nil, info.bytes > S3ObjectInfo.lengthLimit {
@@ -318,8 +361,10 @@ package final class BlockCache: Sendable {
     }
     let version = CachedVersion(
       bytes: info.bytes, entityTag: info.entityTag, sha256: expected?.sha256 ?? info.sha256)
-    try BlockFile(path: path(of: key), flags: O_RDWR | O_CREAT | O_TRUNC).resize(to: version.bytes)
-    return try CachedObject(key, path: path(of: key), index: BlockIndex(creating: folder.indexPath(of: key), version))
+    let part = folder.partPath(of: key)
+    try BlockFile(path: part, flags: O_RDWR | O_CREAT | O_TRUNC).resize(to: version.bytes)
+    return try CachedObject(
+      key, path: path(of: key), partPath: part, index: BlockIndex(creating: folder.indexPath(of: key), version))
   }
 
   private func release(_ object: CachedObject) {
@@ -358,13 +403,19 @@ package final class BlockCache: Sendable {
     }
   }
 
-  /// Removes an object that this thread occupies.
-  func drop(_ key: ObjectKey) {
+  /// Removes an object that this thread occupies. `leavesHeld`: a file at its path stays for those that hold it.
+  func drop(_ key: ObjectKey, leavesHeld: Bool = false) {
     let entry = table.withLock { $0.remove(key) }
     // Those that still hold it must not take the next object's files for its own.
     entry?.object?.retire()
     // Without its index, the file is no object, whatever a crash leaves.
-    for path in [folder.indexPath(of: key), path(of: key)] { try? FileSystem.remove(path) }
+    for path in [folder.indexPath(of: key), folder.partPath(of: key)] { try? FileSystem.remove(path) }
+    if leavesHeld, let entry, let object = entry.object {
+      // If there is one, it is an earlier object's, which has been left.
+      guard object.isPublished else { return }
+      if entry.holds > 0, object.isThere { return object.leave() }
+    }
+    try? FileSystem.remove(path(of: key))
   }
 
   /// Lists the objects that earlier processes cached, and removes all other files.

@@ -1,9 +1,15 @@
 // Objects on a local disk, in a folder of one process:
 //
-//   CACHE/lock                   held (flock) by the process
-//   CACHE/objects/<id>.<name>    the bytes of recordings/<id>/<name>: a sparse file as long as the object
-//   CACHE/indexes/<id>.<name>    which blocks of it are there; see BlockIndex
-//   CACHE/incoming/              files that are about to become objects; emptied at startup
+//   CACHE/lock                       held (flock) by the process
+//   CACHE/objects/<id>.<name>        the bytes of recordings/<id>/<name>
+//   CACHE/objects/part.<id>.<name>   the same until this process has found all of them there: a sparse file as long as
+//                                    the object
+//   CACHE/indexes/<id>.<name>        which blocks of it are there; see BlockIndex
+//   CACHE/incoming/                  files that are about to become objects; emptied at startup
+//
+// Workers, libsndfile and ffmpeg open an object by its path, some of them more than once. So only a whole object gets
+// that, by a rename, and its file never changes: whatever happens to the cache, they find this object or nothing, and
+// no hole that reads as silence. Earlier versions had parts at the objects' paths, and remove files with other names.
 
 import Glibc
 import Storage
@@ -15,17 +21,48 @@ struct CacheFolder: Sendable {
   /// Creates the folder if it is missing.
   init(_ directory: String) throws(StorageError) {
     self.directory = directory
+    try make()
+  }
+
+  /// Creates what is missing of the folder.
+  func make() throws(StorageError) {
     for folder in ["objects", "indexes", "incoming"] { try FileSystem.makeFolders("\(directory)/\(folder)") }
   }
 
-  /// The path of an object's file, whether or not it exists.
+  /// Runs `body`, once more if a folder was missing, because another program has removed it.
+  func remaking<Result>(_ body: () throws(StorageError) -> Result) throws(StorageError) -> Result {
+    do throws(StorageError) { return try body() } catch {
+      guard case .io(_, _, ENOENT) = error else { throw error }
+      try make()
+      return try body()
+    }
+  }
+
+  /// Throws if no file can be written. Creates what is missing of the folder.
+  func check() throws(StorageError) {
+    try make()
+    let path = incomingPath()
+    defer { try? FileSystem.remove(path) }
+    try BlockFile(path: path, flags: O_WRONLY | O_CREAT | O_EXCL).write([UInt8](repeating: 0, count: 4096), at: 0)
+  }
+
+  /// The path of an object's file, whether or not it exists. Only whole objects have one.
   func path(of key: ObjectKey) -> String { "\(directory)/objects/\(Self.name(of: key))" }
 
-  /// The same of its index.
+  /// The path of the same file until all of the object is there.
+  func partPath(of key: ObjectKey) -> String { "\(directory)/objects/\(Self.partPrefix)\(Self.name(of: key))" }
+
+  /// The path of its index.
   func indexPath(of key: ObjectKey) -> String { "\(directory)/indexes/\(Self.name(of: key))" }
 
-  /// Returns the path of a new file.
-  func incomingPath() -> String { "\(directory)/incoming/\(AttemptToken.newNonce())" }
+  /// Returns the path of a new file. Creates its folder if it is missing.
+  func incomingPath() -> String {
+    let folder = directory + "/incoming"
+    if !FileSystem.isFolder(folder) { try? FileSystem.makeFolders(folder) }
+    return "\(folder)/\(AttemptToken.newNonce())"
+  }
+
+  private static let partPrefix = "part."
 
   private static func name(of key: ObjectKey) -> String { "\(key.recording).\(key.name)" }
 
@@ -44,13 +81,19 @@ struct CacheFolder: Sendable {
     }
     let objects = Set(try FileSystem.names(in: directory + "/objects"))
     let indexes = Set(try FileSystem.names(in: directory + "/indexes"))
+    let prefix = Self.partPrefix
+    let parts = Set(objects.filter { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) })
     var found: [(key: ObjectKey, cost: Int64, used: Int64)] = []
-    for name in objects.union(indexes) {
+    for name in objects.union(indexes).union(parts) where !name.hasPrefix(prefix) {
+      let (whole, part) = ("\(directory)/objects/\(name)", "\(directory)/objects/\(prefix)\(name)")
+      let indexPath = "\(directory)/indexes/\(name)"
+      // The index is the part's, which was begun after the other file had been given up.
+      if parts.contains(name) { try FileSystem.remove(whole) }
       var (object, index) = (stat(), stat())
-      guard let key = Self.key(of: name), unsafe stat("\(directory)/objects/\(name)", &object) == 0,
-        unsafe stat("\(directory)/indexes/\(name)", &index) == 0
+      guard let key = Self.key(of: name), unsafe stat(parts.contains(name) ? part : whole, &object) == 0,
+        unsafe stat(indexPath, &index) == 0
       else {
-        for folder in ["objects", "indexes"] { try FileSystem.remove("\(directory)/\(folder)/\(name)") }
+        for path in [whole, part, indexPath] { try FileSystem.remove(path) }
         continue
       }
       let used = Int64(index.st_mtim.tv_sec) * 1_000_000_000 + Int64(index.st_mtim.tv_nsec)

@@ -38,18 +38,24 @@ final class CachedObject: Sendable {
 
   let key: ObjectKey
   let version: CachedVersion
+  /// Where the whole object is, once it is published.
   let path: String
+  private let partPath: String
   private let indexPath: String
   /// The file's inode when it was created or found.
   private let inode: ino_t
   private let blocks: Mutex<Blocks>
   private let blockBytes: Atomic<Int64>
   private let isRetired = Atomic(false)
+  private let hasPath: Atomic<Bool>
+  private let isLeft = Atomic(false)
 
-  /// Describes the files that an index belongs to.
-  init(_ key: ObjectKey, path: String, index: BlockIndex) throws(StorageError) {
-    (self.key, self.path, indexPath, version) = (key, path, index.file.path, index.version)
-    inode = Self.status(of: path)?.st_ino ?? 0
+  /// Describes the files of an object of which a part may be there, in the file at `partPath`.
+  init(_ key: ObjectKey, path: String, partPath: String, index: BlockIndex) throws(StorageError) {
+    (self.key, self.path, self.partPath, indexPath) = (key, path, partPath, index.file.path)
+    version = index.version
+    hasPath = Atomic(false)
+    inode = Self.status(of: partPath)?.st_ino ?? 0
     let (table, count) = (try index.table(), index.version.blockCount)
     let states = (0..<count).map { block in
       let digest = table[block * BlockIndex.digestBytes..<(block + 1) * BlockIndex.digestBytes]
@@ -63,10 +69,17 @@ final class CachedObject: Sendable {
 
   /// Describes a file that has the whole object, as this process has just found.
   init(whole key: ObjectKey, path: String, indexPath: String, _ version: CachedVersion) {
-    (self.key, self.path, self.indexPath, self.version) = (key, path, indexPath, version)
+    (self.key, self.path, partPath, self.indexPath) = (key, path, path, indexPath)
+    self.version = version
+    hasPath = Atomic(true)
     inode = Self.status(of: path)?.st_ino ?? 0
     blockBytes = Atomic(version.bytes)
     blocks = Mutex(Blocks(states: Array(repeating: .present, count: version.blockCount), isWhole: true))
+  }
+
+  deinit {
+    // Unless it is another object's by now.
+    if isLeft.load(ordering: .relaxed), Self.status(of: path)?.st_ino == inode { try? FileSystem.remove(path) }
   }
 
   /// About how many bytes of the disk it takes.
@@ -79,8 +92,8 @@ final class CachedObject: Sendable {
   /// How many bytes of the object aren't in the file.
   var missingBytes: Int64 { max(0, version.bytes - blockBytes.load(ordering: .relaxed)) }
 
-  /// Whether the file is the whole object.
-  var isWhole: Bool { blocks.withLock { $0.isWhole } }
+  /// Whether the file is the whole object, and at its path.
+  var isPublished: Bool { hasPath.load(ordering: .acquiring) }
 
   /// Whether the store has given the same wrong bytes twice. Those that a connection damages differ each time.
   var isDamaged: Bool { blocks.withLock { $0.wrong.map { $0.count > 1 } ?? false } }
@@ -88,7 +101,8 @@ final class CachedObject: Sendable {
   /// Whether the file is still the one that the cache has made: another program may have emptied the folder. Costs a
   /// system call.
   var isThere: Bool {
-    guard let status = Self.status(of: path) else { return false }
+    // It may be published meanwhile.
+    guard let status = (isPublished ? nil : Self.status(of: partPath)) ?? Self.status(of: path) else { return false }
     return status.st_ino == inode && Int64(status.st_size) == version.bytes
   }
 
@@ -100,17 +114,31 @@ final class CachedObject: Sendable {
   /// From now on, the files belong to another object, or are gone. Call this before they are replaced or removed.
   func retire() { isRetired.store(true, ordering: .sequentiallyConsistent) }
 
+  /// Leaves the file at its path to those who hold the object: the last one removes it, unless another object has
+  /// replaced it. Call this only if the object is published.
+  func leave() { isLeft.store(true, ordering: .relaxed) }
+
+  /// Gives the whole object its path. Call this only while no other thread creates or removes the object's files.
+  func publish() throws(StorageError) {
+    guard !isPublished else { return }
+    guard isThere else { throw .changedMeanwhile }
+    try FileSystem.rename(partPath, to: path)
+    hasPath.store(true, ordering: .releasing)
+  }
+
   /// Opens the object's file. What is open stays the object's, whatever takes its place.
   private func openFile(_ flags: Int32) throws(StorageError) -> BlockFile {
-    let file: BlockFile
-    do throws(StorageError) { file = try BlockFile(path: path, flags: flags) } catch {
-      if case .io(_, _, ENOENT) = error { throw .changedMeanwhile }
-      throw error
+    // It may be published meanwhile.
+    for place in isPublished ? [path] : [partPath, path] {
+      let file: BlockFile
+      do throws(StorageError) { file = try BlockFile(path: place, flags: flags) } catch {
+        if case .io(_, _, ENOENT) = error { continue }
+        throw error
+      }
+      guard try file.inode() == inode, !isRetired.load(ordering: .sequentiallyConsistent) else { break }
+      return file
     }
-    guard try file.inode() == inode, !isRetired.load(ordering: .sequentiallyConsistent) else {
-      throw .changedMeanwhile
-    }
-    return file
+    throw .changedMeanwhile
   }
 
   /// Returns bytes that `fill` has made sure of. Throws `.changedMeanwhile` if the object was replaced or removed.
@@ -119,7 +147,7 @@ final class CachedObject: Sendable {
     return try ranges.map { (range) throws(StorageError) in
       let bytes = try file.read(range.count, at: range.lowerBound)
       // Something else than this program has changed the file.
-      guard bytes.count == range.count else { throw .io(operation: "pread", path: path, errno: EIO) }
+      guard bytes.count == range.count else { throw .changedMeanwhile }
       return bytes
     }
   }
@@ -310,8 +338,10 @@ final class CachedObject: Sendable {
 
   private func openIndex() throws(StorageError) -> BlockIndex {
     let index = try BlockIndex(opening: indexPath)
-    if isRetired.load(ordering: .sequentiallyConsistent) { throw .changedMeanwhile }
-    guard let index, index.version == version else { throw .io(operation: "read", path: indexPath, errno: EIO) }
+    // Or something else than this program has removed or changed the index.
+    guard !isRetired.load(ordering: .sequentiallyConsistent), let index, index.version == version else {
+      throw .changedMeanwhile
+    }
     return index
   }
 

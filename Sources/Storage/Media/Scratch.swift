@@ -26,6 +26,8 @@ package protocol Scratch: Sendable {
   /// Removes a job's work folder with its contents, when no attempt at the job can follow.
   func removeWorkFolder(of id: JobID)
 
+  /// Creates and removes a file to verify that uploads and jobs can write. Throws the error if they can't.
+  func checkReceiving() throws(StorageError)
   /// Returns the number of bytes that can still be written.
   func freeBytes() throws(StorageError) -> Int64
 }
