@@ -18,6 +18,8 @@ final class FailingBlobs: Blobs {
   let gate = Mutex<DispatchSemaphore?>(nil)
   /// What happens before the file of a resumable upload is adopted.
   let adopting = Mutex<(@Sendable () throws(StorageError) -> Void)?>(nil)
+  /// The objects whose copy was discarded.
+  let discarded = Mutex<[ObjectKey]>([])
   /// How often something was put.
   let puts = Counter()
 
@@ -56,7 +58,10 @@ final class FailingBlobs: Blobs {
     return try store.adopt(part, as: id, name: name)
   }
   func fileAtHand(_ key: ObjectKey) -> LocalFile? { nil }
-  func discardCopy(of key: ObjectKey) -> Bool { false }
+  func discardCopy(of key: ObjectKey) -> Bool {
+    discarded.withLock { $0.append(key) }
+    return false
+  }
   func read(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) -> [[UInt8]]? {
     if let error = fault(of: key) { throw error }
     return try store.read(key, ranges)

@@ -1,4 +1,5 @@
 import AudioIO
+import Glibc
 import HTTP
 import Jobs
 import Processing
@@ -103,6 +104,15 @@ struct Conversions: Sendable {
     }
   }
 
+  /// Whether an error says that a conversion's file is gone or damaged.
+  private static func isLoss(_ error: any Error) -> Bool {
+    switch error {
+    case StorageError.damagedObject, FileContentError.notAFile: true
+    case FileContentError.io(_, _, let number): [ENOENT, ENOTDIR, ELOOP, EIO].contains(number)
+    default: false
+    }
+  }
+
   private func kept(
     _ id: RecordingID, _ format: Format, _ target: AudioFormat, _ caller: Caller
   ) async throws -> File? {
@@ -111,8 +121,8 @@ struct Conversions: Sendable {
       guard let conversion = try catalog.conversion(of: id, to: format.rawValue) else { return nil }
       let opened: FileContent?
       do { opened = try blobs.localFile(conversion.key).withPath(FileContent.init(path:)) } catch {
-        // It is there, but can't be had now: another job would only make it again.
-        if let error = error as? StorageError, error.isAboutStore { throw error }
+        // Anything else may pass: another job would only make again what is there.
+        guard Self.isLoss(error) else { throw error }
         opened = nil
       }
       guard let content = opened, content.length == conversion.bytes else {
