@@ -200,6 +200,19 @@ import Testing
     #expect(driver.on(.exited(id, .signal(9))) == ["failure disk_full"])
   }
 
+  @Test("beside other nodes, an attempt that its node's disk fails is postponed", arguments: ["disk_full", "io_error"])
+  func diskOfOneNode(code: String) {
+    let driver = LifecycleDriver(hasOtherNodes: true)
+    let id = driver.running()
+    driver.on(.reported(id, .failure(WorkerFailure(code: code, detail: "", retry: code == "io_error"))))
+    #expect(driver.on(.exited(id, .status(1))) == ["postponement \(code)"])
+    #expect(driver.on(.recorded(id, .postponed(seconds: 15))) == ["pause 15.0"])
+    let full = LifecycleDriver(hasOtherNodes: true)
+    let other = full.running()
+    #expect(full.on(.progressed(other, diskIsFull: true)) == ["kill"])
+    #expect(full.on(.exited(other, .signal(9))) == ["postponement disk_full"])
+  }
+
   @Test func aChildKilledAfterItsResultHasSucceeded() {
     let driver = LifecycleDriver()
     let id = driver.running()

@@ -12,12 +12,13 @@ final class LifecycleDriver {
   var now = 0.0
 
   init(
-    places: Int = 1, maximumAttempts: Int = 3, runningLimit: @escaping @Sendable (Client) -> Int? = { _ in nil }
+    places: Int = 1, maximumAttempts: Int = 3, hasOtherNodes: Bool = false,
+    runningLimit: @escaping @Sendable (Client) -> Int? = { _ in nil }
   ) {
     lifecycle = JobLifecycle(
       .init(
         places: places, maximumAttempts: maximumAttempts, retryPauseSeconds: 0.25, stallSeconds: 600,
-        secondsPerProcessorSecond: 10), runningLimit: runningLimit)
+        secondsPerProcessorSecond: 10), hasOtherNodes: hasOtherNodes, runningLimit: runningLimit)
   }
 
   /// Sends an event and returns short names of the actions.

@@ -32,7 +32,7 @@ extension NodesSimulation {
       guard let child = nodes[node].children[token.job], child.token == token else { return }
       nodes[node].children[token.job] = nil
       let isSuccess = verdict == .result && exit == .status(0)
-      if !isSuccess, !child.isKilled { failed.insert(token) }
+      if !isSuccess, verdict != .failure(.diskFull), !child.isKilled { failed.insert(token) }
       if let verdict { take(.reported(token.job, verdict), node) }
       take(.exited(token.job, exit), node)
     case .keepLeases:
@@ -111,6 +111,8 @@ extension NodesSimulation {
     case 1:
       let failure = WorkerFailure(code: "code", detail: "It failed.", retry: chance(70))
       schedule(.exit(token, .failure(failure), .status(1)), on: node, in: time)
+    // The disk of its node.
+    case 2: schedule(.exit(token, .failure(.diskFull), .status(1)), on: node, in: time)
     default: schedule(.exit(token, .result, .status(0)), on: node, in: time)
     }
   }

@@ -75,7 +75,7 @@ struct NodesSimulation {
       lifecycle = JobLifecycle(
         .init(
           places: places, maximumAttempts: NodesSimulation.maximumAttempts, retryPauseSeconds: 0.25, stallSeconds: 600,
-          secondsPerProcessorSecond: 10))
+          secondsPerProcessorSecond: 10), hasOtherNodes: true)
     }
   }
 

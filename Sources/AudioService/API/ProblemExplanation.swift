@@ -393,7 +393,8 @@ struct ProblemExplanation: Sendable {
       "ffmpeg could not write the result in the requested format.", "Choose another format."),
     Self(
       "io_error", "A file couldn't be used",
-      "Reading or writing a file on the service's disk failed.", "Try again. Operators: check the disk."),
+      "Reading or writing a file on the service's disk failed. With several nodes, that means that it was tried for more "
+        + "than half an hour.", "Try again. Operators: check the disk."),
     Self(
       "memory_limit", "The work took too much memory",
       "The work on this recording needed more memory than a worker may use.",

@@ -22,7 +22,8 @@ extension JobLifecycle {
     case endedElsewhere(JobID)
     /// The job couldn't be claimed or prepared. With a failure, it has failed for good; with nil, it's tried again.
     case notBegun(JobID, WorkerFailure?)
-    /// The store of media can't give the job's source now. With this failure, the job fails if that happens too often.
+    /// The store of media can't give the job's source now, or this node's disk can't take it. With this failure, the job
+    /// fails if that happens too often.
     case storeFailed(JobID, WorkerFailure)
     /// A child can be started with these limits.
     case prepared(JobID, WorkerFence)
@@ -111,8 +112,8 @@ extension JobLifecycle {
     case failure(WorkerFailure)
     /// The service is stopping, or the lease is ending. The job begins again at the next start, or elsewhere.
     case interruption
-    /// The store of media has failed the attempt. The job is postponed, or has failed with this if that has happened
-    /// too often.
+    /// The store of media, or the disk of one node of several, has failed the attempt. The job is postponed, or has
+    /// failed with this if that has happened too often.
     case postponement(WorkerFailure)
   }
 

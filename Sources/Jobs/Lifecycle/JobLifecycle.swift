@@ -21,6 +21,8 @@
 //                                                          notBegun: preparing        pausing      pause
 //                                                          storeFailed: preparing     ending       record postponement
 //   running     its child is working; a place, a child     exited 0 after a result    ending       record result
+//                                                          exited, fault of the disk, ending       record postponement
+//                                                          beside other nodes
 //                                                          exited, may be retried     ending       record retry
 //                                                          exited                     ending       record failure
 //                                                          tick or progress, over a   overrun      kill
@@ -69,7 +71,8 @@
 //   - A child counts as a success only if it reported a result and then exited with 0.
 //   - A job has at most `maximumAttempts` attempts, not counting those that a stop or a crash of the service
 //     interrupted, of which it has at most `maximumLosses`; the pause after each is twice as long as the one before.
-//     Those that the store of media has failed count for neither; their number has a limit of its own (Job+Lease).
+//     Those that the store of media has failed count for neither, nor do, beside other nodes, those that the disk of
+//     their node has failed; their number has a limit of its own (Job+Lease).
 
 import Processing
 import Storage
@@ -112,6 +115,7 @@ package struct JobLifecycle {
   }
 
   private let limits: Limits
+  private let hasOtherNodes: Bool
   var schedule: JobSchedule
   var jobs: [JobID: Entry] = [:]
   /// Jobs that were cleared before an expected event arrived: the cancellation, if the row already showed it, or the
@@ -124,8 +128,12 @@ package struct JobLifecycle {
   private var isWatching = false
   var actions: [Action] = []
 
-  init(_ limits: Limits, runningLimit: @escaping @Sendable (Client) -> Int? = { _ in nil }) {
-    self.limits = limits
+  /// `hasOtherNodes`: whether there are others with a disk of their own, so that a job that fails for want of a disk may
+  /// succeed there.
+  init(
+    _ limits: Limits, hasOtherNodes: Bool = false, runningLimit: @escaping @Sendable (Client) -> Int? = { _ in nil }
+  ) {
+    (self.limits, self.hasOtherNodes) = (limits, hasOtherNodes)
     schedule = JobSchedule(places: limits.places, runningLimit: runningLimit)
   }
 
@@ -351,6 +359,7 @@ package struct JobLifecycle {
     case .failure(let reported): failure = reported
     case nil: break
     }
+    if hasOtherNodes, failure.isOfDisk { return record(id, .postponement(failure)) }
     let failures = 1 + (jobs[id]?.failures ?? 0)
     record(id, failure.retry && failures < limits.maximumAttempts ? .retry(exit, failure) : .failure(failure))
   }

@@ -12,9 +12,12 @@ struct JobPreparation: Sendable {
   let scratch: any Scratch
   let log: any JobLog
   private let storeNotice = RareNotice()
+  /// If there are others, a job that this disk fails isn't a failure.
+  private let disk: NodeDisk?
 
   init(settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: any Scratch, log: any JobLog) {
     (self.settings, self.catalog, self.blobs, self.scratch, self.log) = (settings, catalog, blobs, scratch, log)
+    disk = catalog.isShared ? NodeDisk(scratch, reservedBytes: settings.reservedDiskBytes) : nil
   }
 
   /// The outcome of claiming a job.
@@ -33,17 +36,20 @@ struct JobPreparation: Sendable {
     case ready(WorkerRequest, SourceFiles, WorkerFence)
     /// A child can't be started. Without a failure, the job may be tried again.
     case failed(WorkerFailure?)
-    /// The store of media can't give the source now. The failure is for a job that this happens to too often.
+    /// The store of media can't give the source now, or this node's disk can't take it while another node's may. The
+    /// failure is for a job that this happens to too often.
     case storeFailed(WorkerFailure)
   }
 
   /// Sets a job's row to running, counts an attempt, and marks the waveform that the job writes as being built.
   ///
-  /// If the store of media can't be used, the row stays: the attempt would fail, and count. `failed` is the number of
-  /// this node's last attempt at the job, if that has failed.
+  /// If the store of media can't be used, or beside other nodes this node's disk, the row stays: the attempt would fail,
+  /// and take the job from a node that can do it. `failed` is the number of this node's last attempt at the job, if that
+  /// has failed.
   func claim(_ id: JobID, failed: Int?) -> Claim {
     do {
       try blobs.checkReachable()
+      try disk?.check()
       switch try catalog.claim(id, failed: failed, building: { $0.kind.definition.writtenRecording(of: $0) }) {
       case .written(let claimed): return .claimed(claimed)
       case .refused(let job): return .refused(JobLifecycle.Refusal(job, at: catalog.time))
@@ -79,11 +85,16 @@ struct JobPreparation: Sendable {
         noteStore("the source of a job can't be fetched; it will be tried again", job.id, error)
         return .storeFailed(failure)
       }
+      if let disk, let failure = (error as? StorageError)?.diskFailure {
+        disk.suspect()
+        noteStore("a job can't be prepared on this node's disk; it will be tried again", job.id, error)
+        return .storeFailed(failure)
+      }
       return .failed(failure(job.id, error))
     }
   }
 
-  /// Logs that the store fails, in one line for all jobs that wait for it.
+  /// Logs that the store or this node's disk fails, in one line for all jobs that wait for it.
   private func noteStore(_ message: String, _ id: JobID, _ error: any Error) {
     if storeNotice.isDue() { log.failure(message, ["job": id.text, "error": "\(error)"]) }
   }
@@ -91,8 +102,11 @@ struct JobPreparation: Sendable {
   /// Returns the failure for an error; nil if the job may be tried again.
   private func failure(_ id: JobID, _ error: any Error) -> WorkerFailure? {
     switch error {
+    case let error as StorageError where disk != nil && error.diskFailure != nil:
+      noteStore("no job can be started on this node's disk", id, error)
+      return nil
     case StorageError.diskFull: return .diskFull
-    case StorageError.io(_, _, EROFS): return Self.diskIsReadOnly
+    case StorageError.io(_, _, EROFS): return .diskIsUnusable
     case StorageError.damagedObject: return Self.sourceIsDamaged
     case JobsError.unreadableParameters: return Self.parametersAreUnreadable
     case JobsError.noiseProfileIsGone: return Self.noiseProfileIsGone
@@ -112,8 +126,6 @@ struct JobPreparation: Sendable {
     code: "noise_profile_deleted", detail: "The noise profile was deleted before the job began.", retry: false)
   private static let sourceIsDamaged = WorkerFailure(
     code: MissingFiles.damagedCode, detail: "The recording's file isn't the one that was uploaded.", retry: false)
-  private static let diskIsReadOnly = WorkerFailure(
-    code: "io_error", detail: "The service can't write to its disk now; the file is not at fault.", retry: false)
 }
 
 /// Something that is worth a line in the log at most once a minute.

@@ -32,9 +32,11 @@ struct JobRecords: Sendable {
     } catch {
       // A commit that only seemed to fail is found by whichever of these writes comes next.
       guard mayWrite(attempt) else { return requeue(attempt, hasWritten: true) }
-      if case .diskFull = error { return fail(attempt, .diskFull, hasWritten: true) }
+      if case .diskFull = error, !catalog.isShared { return fail(attempt, .diskFull, hasWritten: true) }
       log.failure("the result of a job could not be stored", ["job": job.id.text, "error": "\(error)"])
-      if let failure = error.storeFailure { return postpone(attempt, failure, hasWritten: true) }
+      if let failure = error.storeFailure ?? (catalog.isShared ? error.diskFailure : nil) {
+        return postpone(attempt, failure, hasWritten: true)
+      }
       return requeue(attempt, hasWritten: true)
     }
   }
@@ -49,9 +51,19 @@ struct JobRecords: Sendable {
     return requeue(attempt)
   }
 
-  /// Puts a job back in the queue until a later time, because the store of media has failed the attempt. A job that
-  /// was postponed too often fails. If the service is stopping, another node may begin the job at once.
+  /// Puts a job back in the queue until a later time, because the store of media, or this node's disk, has failed the
+  /// attempt. A job that was postponed too often fails. If the service is stopping, another node may begin the job at
+  /// once.
   func postpone(_ attempt: ClaimedJob, _ failure: WorkerFailure, hasWritten: Bool = false) -> JobLifecycle.Recorded {
+    if failure.isOfDisk, failure != .diskIsUnusable {
+      log.failure(
+        "a worker can't use this node's disk; its job will be tried again",
+        ["job": attempt.job.id.text, "reason": failure.detail])
+    }
+    if failure.code == WorkerFailure.diskIsUnusable.code, failure != .diskIsUnusable {
+      // Perhaps it was this node's copy of what the worker has read.
+      for key in [attempt.source.audioKey, attempt.source.workingKey] { _ = key.map(blobs.discardCopy) }
+    }
     if stopping.isSet { return requeue(attempt, hasWritten: hasWritten, afterSeconds: 0) }
     guard attempt.job.postponements < Job.postponementLimit else {
       return fail(attempt, failure, hasWritten: hasWritten)
@@ -59,7 +71,10 @@ struct JobRecords: Sendable {
     var generator = SystemRandomNumberGenerator()
     let seconds = attempt.job.postponementSeconds(
       first: settings.lifecycle.storePauseSeconds, using: &generator)
-    return requeue(attempt, hasWritten: hasWritten, afterSeconds: seconds)
+    let recorded = requeue(attempt, hasWritten: hasWritten, afterSeconds: seconds)
+    guard failure.isOfDisk, case .postponed = recorded else { return recorded }
+    // The others first.
+    return .postponed(seconds: seconds + settings.lifecycle.storePauseSeconds)
   }
 
   /// Puts a job back in the queue for another attempt. Otherwise, a restart would take the attempt for one that it

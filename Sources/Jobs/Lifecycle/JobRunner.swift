@@ -84,7 +84,8 @@ package final class JobRunner: Sendable {
     let limits = settings.clientLimits
     state = Confined(
       State(
-        lifecycle: JobLifecycle(settings.lifecycle, runningLimit: limits.running),
+        lifecycle: JobLifecycle(
+          settings.lifecycle, hasOtherNodes: catalog.isShared, runningLimit: limits.running),
         leases: catalog.holder.terms.map(LeaseKeeper.init)))
     let mostQueued: @Sendable (Client) -> Int = { [common = settings.maximumQueuedPerClient] in
       limits.queued($0) ?? common

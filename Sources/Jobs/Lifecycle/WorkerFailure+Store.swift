@@ -23,7 +23,25 @@ extension WorkerFailure {
     retry: false)
 }
 
+extension WorkerFailure {
+  /// The failure of a job that needs a disk which can't be written or read.
+  static let diskIsUnusable = WorkerFailure(
+    code: "io_error", detail: "The service can't use its disk now; the file is not at fault.", retry: false)
+
+  /// Whether the disk of the attempt's node is at fault, so that another node may succeed.
+  var isOfDisk: Bool { [Self.diskFull, .diskIsUnusable].map(\.code).contains(code) }
+}
+
 extension StorageError {
+  /// The failure of a job that this error of the disk of its node happens to too often; nil for other errors.
+  var diskFailure: WorkerFailure? {
+    switch self {
+    case .diskFull: .diskFull
+    case .io, .claimLost: .diskIsUnusable
+    default: nil
+    }
+  }
+
   /// The failure of a job that this error of the store of media, or of the catalog, happens to too often; nil for other
   /// errors, and for those that are about the job's own objects, which will be the same next time.
   var storeFailure: WorkerFailure? {

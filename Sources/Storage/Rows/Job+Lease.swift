@@ -27,8 +27,8 @@
 // holds it finishes it; no file of a finished job is removed as garbage, and in the end no other file is left; a job
 // has at most three failed and ten lost attempts.
 //
-// A job is postponed if the store of media can't give its source or take its result. Nodes of the version before, which
-// know no postponements, begin it at once, and count them as losses.
+// A job is postponed if the store of media can't give its source or take its result, or if the disk of one node of
+// several fails it. Nodes of the version before, which know no postponements, begin it at once, and count them as losses.
 
 extension Job {
   /// The token of the attempt that holds the job; nil if none does.
@@ -129,7 +129,8 @@ extension Job {
     return true
   }
 
-  /// Returns the job to the queue because the store of media has failed the attempt. No other begins before `time`.
+  /// Returns the job to the queue because the store of media, or the disk of one node of several, has failed the attempt.
+  /// No other begins before `time`.
   package mutating func postpone(_ token: AttemptToken, until time: Timestamp) -> Bool {
     guard self.token == token else { return false }
     requeue(interrupted: true)
