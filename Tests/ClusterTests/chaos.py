@@ -68,6 +68,7 @@ class Cluster:
         self.is_over.set()
         for node in self.nodes:
             node.kill()
+            node.unmount()
         self.database.stop()
         if self.bucket:
             self.bucket.stop()
@@ -93,7 +94,9 @@ def run(programs, seconds, clients, lease, seed, keep, is_synchronous, skew, sto
 def go(cluster, seconds, clients, seed):
     cluster.start(3, *cluster.make_keys(app=None, brief="brief"), "--tenant-max-age", f"brief={MAXIMUM_AGE}")
     cluster.database.sql(TRIGGER)
-    impossible = {"cut": not cluster.network.can_cut, "clock set": not cluster.skew}
+    impossible = {
+        "cut": not cluster.network.can_cut, "clock set": not cluster.skew, "disk full": not cluster.nodes[0].has_own_disk,
+        "cache gone": not cluster.bucket}
     kinds = [kind for kind in NODE_FAULTS if not impossible.get(kind)]
     if not cluster.network.can_cut:
         print("cluster-test: nodes are not cut off from the database: that needs root, for namespaces", flush=True)

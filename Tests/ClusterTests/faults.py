@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 
-NODE_FAULTS = ("kill -9", "stop", "cut", "drain", "clock set")
+NODE_FAULTS = ("kill -9", "stop", "cut", "drain", "clock set", "disk full", "cache gone")
 DATABASE_FAULTS = ("server crash", "failover", "standby hangs")
 
 
@@ -54,6 +54,10 @@ class Faults(threading.Thread):
             self.bring_back(node)
         elif kind == "clock set":
             node.set_clock(self.random.randint(-self.cluster.skew, self.cluster.skew))
+        elif kind == "disk full":
+            node.fill_disk(seconds)
+        elif kind == "cache gone":
+            node.remove_cache()
         elif kind == "server crash":
             self.cluster.database.crash(self.random.uniform(0, 3))
         elif kind == "failover":

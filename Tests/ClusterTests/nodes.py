@@ -5,6 +5,7 @@ import glob
 import http.client
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,7 +32,12 @@ class Node:
             # Where the other nodes fetch the waveforms that it builds. Those who are cut off can't.
             address = f"{DATABASE}.{10 + number}:8090" if self.inside else f"127.0.0.1:{free_port()}"
             self.settings += ["--cluster-secret-file", cluster.bucket.secret, "--cluster-listen", address]
-        self.log = os.path.join(cluster.folder, self.name + ".log")
+        self.log, self.folder = os.path.join(cluster.folder, self.name + ".log"), os.path.join(cluster.folder, self.name)
+        # With a bucket, a small disk of its own for its files, if it may be mounted where only the test sees it.
+        self.has_own_disk = bool(cluster.bucket and self.inside)
+        if self.has_own_disk:
+            os.makedirs(self.folder)
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256m,mode=700", "tmpfs", self.folder], check=True)
         self.process, self.random = None, random.Random(f"{cluster.seed} {number}")
         self.error = os.path.join(cluster.folder, self.name + ".clock")
         self.set_clock((0, -cluster.skew, cluster.skew)[number % 3])
@@ -59,7 +65,7 @@ class Node:
     def start(self):
         words = [
             *self.wrapper, *self.inside, self.random.choice(self.cluster.programs), "serve", "--listen", f"{self.address}:{self.port}", "--data",
-            os.path.join(self.cluster.folder, self.name), "--catalog", self.cluster.database.url,
+            self.folder, "--catalog", self.cluster.database.url,
             *self.cluster.media_settings, "--node", self.name, "--lease", str(self.cluster.lease), "--webhook-networks",
             "10.77.0.0/24,127.0.0.0/8", "--max-queued-jobs-per-client", "1000", "--max-open-uploads-per-client", "900",
             "--reserve-bytes", "1", "--log-level", "notice", *self.settings]
@@ -94,6 +100,26 @@ class Node:
         if self.process:
             self.process.kill()
             self.process.wait()
+
+    def fill_disk(self, seconds):
+        """Leaves no room on the node's disk for some seconds, whatever the node removes."""
+        path, end = os.path.join(self.folder, "filler"), time.monotonic() + seconds
+        with open(path, "wb", buffering=0) as file:
+            while time.monotonic() < end:
+                for size in (1 << 20, 4096):
+                    with contextlib.suppress(OSError):
+                        while file.write(bytes(size)) == size:
+                            pass
+                time.sleep(0.05)
+        os.remove(path)
+
+    def remove_cache(self):
+        """Removes the node's cache while it runs, as somebody does who needs room."""
+        shutil.rmtree(os.path.join(self.folder, "scratch/cache"), ignore_errors=True)
+
+    def unmount(self):
+        if self.has_own_disk:
+            subprocess.run(["umount", "--lazy", self.folder], check=False)
 
     def signal(self, number, workers=False):
         """Sends a signal to the node and, if wanted, to its workers."""
