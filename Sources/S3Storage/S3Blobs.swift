@@ -180,11 +180,13 @@ package final class S3Blobs: Blobs {
   /// Throws if this is another bucket than the catalog describes, so that nothing is given up as missing.
   func checkIdentity() throws(StorageError) { try identity?.check(by: client) }
 
-  /// Looks for an object. Costs a request, unless the cache has it, and two more if there is none.
+  /// Looks for an object. Costs a request, unless the cache has it, and two more if there is none, or one more if it
+  /// isn't what its row says.
   package func look(at key: ObjectKey) -> FileLook {
     if let bytes = cache.knownLength(of: key) { return .present(bytes: bytes) }
     do {
-      if let info = try client.head(key.description) { return .present(bytes: info.bytes) }
+      let expected = try catalog.content(of: key)
+      if let info = try client.head(key.description, expecting: expected) { return .present(bytes: info.bytes) }
       try checkIdentity()
       return .absent
     } catch {

@@ -119,7 +119,7 @@ enum S3Outcome {
         unsafe _ = stillwave_curl_set_long(handle, CURLOPT_LOW_SPEED_LIMIT, 1024)
         unsafe _ = stillwave_curl_set_long(handle, CURLOPT_LOW_SPEED_TIME, Int(max(settings.requestSeconds, 1)))
       }
-      if request.isSentOnce { unsafe _ = stillwave_curl_set_long(handle, CURLOPT_FRESH_CONNECT, 1) }
+      if request.needsNewConnection { unsafe _ = stillwave_curl_set_long(handle, CURLOPT_FRESH_CONNECT, 1) }
       unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_HTTPHEADER, list)
       unsafe set(handle, request)
       unsafe call.setCallbacks(handle)

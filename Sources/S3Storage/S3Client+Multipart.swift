@@ -29,7 +29,7 @@ extension S3Client {
     var request = S3Request(
       method: .post, key: key, query: [(name: "uploads", value: "")], fields: creationFields(sha256: sha256),
       content: .empty)
-    request.isSentOnce = true
+    request.needsNewConnection = true
     let response = try send(request, retry: .ifNothingHappened)
     guard let id = XMLElement(parsing: response.body)?["UploadId"]?.text, !id.isEmpty else {
       throw .malformedAnswer(what: "UploadId")

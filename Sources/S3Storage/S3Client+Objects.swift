@@ -74,11 +74,12 @@ extension S3Client {
   }
 
   /// Returns the bytes `range` of an object; fewer if the object ends before, none if it ends before the range begins.
-  /// `range` isn't empty. With `entityTag`, throws `.changed` if the object has another one.
+  /// `range` isn't empty. With `entityTag` or the length `bytes` of the whole, throws `.changed` if the object has
+  /// another one.
   ///
   /// Throws `.noSuchKey` if there is no such object.
   package func get(
-    _ key: String, _ range: Range<Int64>, entityTag: String? = nil
+    _ key: String, _ range: Range<Int64>, entityTag: String? = nil, of bytes: Int64? = nil
   ) throws(S3Error) -> [UInt8] {
     precondition(!range.isEmpty && range.lowerBound >= 0, "a range has bytes")
     var request = S3Request(method: .get, key: key)
@@ -93,6 +94,8 @@ extension S3Client {
     guard response.status == 206, response.body.count <= range.count,
       response.fields["content-range"]?.hasPrefix("bytes \(range.lowerBound)-") == true
     else { throw .malformedAnswer(what: "Content-Range") }
+    let whole = response.fields["content-range"].flatMap { $0.split(separator: "/").last }.flatMap { Int64($0) }
+    guard bytes == nil || whole == nil || whole == bytes else { throw .changed }
     return response.body
   }
 
@@ -140,23 +143,42 @@ extension S3Client {
   }
 
   /// Returns what the store says about an object; nil if the bucket has no such object.
-  package func head(_ key: String) throws(S3Error) -> S3ObjectInfo? {
-    // The second time if the object appears in between.
+  package func head(_ key: String) throws(S3Error) -> S3ObjectInfo? { try head(key, overNewConnection: false) }
+
+  /// The same for an object that rows describe. If the store says something else, asks once more over a new connection:
+  /// the first answer may have been damaged on its way. Two that agree are what the store has. Throws `.damaged` if
+  /// they don't.
+  func head(_ key: String, expecting expected: ExpectedObject?) throws(S3Error) -> S3ObjectInfo? {
+    let first = try head(key)
+    guard let first, let expected, !expected.permits(first.bytes, first.sha256) else { return first }
+    let second = try head(key, overNewConnection: true)
+    guard let second, !expected.permits(second.bytes, second.sha256) else { return second }
+    guard second == first else { throw .damaged }
+    return second
+  }
+
+  private func head(_ key: String, overNewConnection isNew: Bool) throws(S3Error) -> S3ObjectInfo? {
+    var failure = S3Error.noSuchKey
+    // The second time if the object appears in between, or if the GET had the clock or the key put right.
     for _ in 0..<2 {
-      do throws(S3Error) { return try info(key) } catch {
-        if error != .noSuchKey { throw error }
+      do throws(S3Error) { return try info(key, overNewConnection: isNew) } catch {
+        guard error.lacksReason else { throw error }
+        failure = error
       }
-      // The answer to HEAD has no content, so the bucket may be missing instead, or a proxy may have answered.
+      // The answer to HEAD has no content. So the bucket may be missing instead, or a proxy may have answered, and a
+      // clock that is wrong or a key that has expired looks like one that may not read the object.
       do throws(S3Error) { _ = try get(key, 0..<1) } catch {
         if error == .noSuchKey { return nil }
         throw error
       }
     }
-    throw .unavailable(status: 404, code: nil)
+    throw failure == .noSuchKey ? S3Error.unavailable(status: 404, code: nil) : failure
   }
 
-  private func info(_ key: String) throws(S3Error) -> S3ObjectInfo {
-    let response = try send(S3Request(method: .head, key: key))
+  private func info(_ key: String, overNewConnection isNew: Bool) throws(S3Error) -> S3ObjectInfo {
+    var request = S3Request(method: .head, key: key)
+    request.needsNewConnection = isNew
+    let response = try send(request)
     guard let length = response.fields["content-length"].flatMap({ Int64($0) }), length >= 0 else {
       throw .malformedAnswer(what: "Content-Length")
     }

@@ -19,9 +19,7 @@ package final class S3Client: Sendable {
   private let settings: S3Settings
   let figures: S3Figures
   private let connections = S3Connections()
-  private let clock: @Sendable () -> Timestamp
-  /// How many milliseconds the store's clock is ahead, if this machine's was refused.
-  private let clockLead = Atomic<Int64>(0)
+  let clock: StoreClock
   private let hasFailed = Atomic<Bool>(false)
   private let lacksRoom = Atomic<Bool>(false)
   private let breaker = Mutex(Breaker())
@@ -50,14 +48,19 @@ package final class S3Client: Sendable {
     func hasSucceeded(since start: ContinuousClock.Instant) -> Bool { lastSuccess.map { $0 > start } ?? false }
   }
 
-  /// Creates a client. Loads libcurl, but makes no connection. `figures` may be those of other clients, too. `now` is a
-  /// clock for tests.
-  package init(
-    _ bucket: S3Bucket, credentials: CredentialSource, settings: S3Settings = S3Settings(),
-    figures: S3Figures = S3Figures(), now: @escaping @Sendable () -> Timestamp = { .now }
+  /// Creates a client. Loads libcurl, but makes no connection.
+  package convenience init(
+    _ bucket: S3Bucket, credentials: CredentialSource, settings: S3Settings = S3Settings()
   ) {
-    (self.bucket, self.credentials, self.settings, clock) = (bucket, credentials, settings, now)
-    self.figures = figures
+    self.init(bucket, credentials: credentials, settings: settings, figures: S3Figures(), clock: StoreClock())
+  }
+
+  /// The same with figures and a clock that may be those of other clients of the store, too.
+  init(
+    _ bucket: S3Bucket, credentials: CredentialSource, settings: S3Settings, figures: S3Figures, clock: StoreClock
+  ) {
+    (self.bucket, self.credentials, self.settings) = (bucket, credentials, settings)
+    (self.figures, self.clock) = (figures, clock)
     // Not during another call: initializing isn't safe then in libcurl before 7.84.
     _ = CurlHandle.isReady
   }
@@ -202,7 +205,7 @@ package final class S3Client: Sendable {
       }
       if case .clockSkew(let time?) = error, !hasSetClock {
         hasSetClock = true
-        clockLead.store(time.milliseconds - clock().milliseconds, ordering: .relaxed)
+        clock.set(to: time)
         continue
       }
       let isLast = isTrial || failures >= settings.attempts || connections.isEnding
@@ -235,7 +238,7 @@ package final class S3Client: Sendable {
       method: request.method.rawValue, path: bucket.path(of: request.key), query: request.query,
       fields: request.fields + [(name: "host", value: bucket.host)])
     let fields = SigV4(region: bucket.region).signed(
-      target, payloadSHA256: request.content?.sha256 ?? SigV4.emptyPayload, by: key, at: now())
+      target, payloadSHA256: request.content?.sha256 ?? SigV4.emptyPayload, by: key, at: clock.now)
     let query = SigV4.canonicalQuery(request.query)
     let url = "\(bucket.scheme)://\(bucket.host)\(URIEncoding.path(target.path))" + (query.isEmpty ? "" : "?" + query)
     let handle = try connections.take()
@@ -256,11 +259,6 @@ package final class S3Client: Sendable {
       figures.add(request, S3Figures.Outcome(error), since: start, sent: 0, received: received)
     }
     return (outcome, moved)
-  }
-
-  /// The time by the store's clock, as far as its difference is known.
-  private func now() -> Timestamp {
-    Timestamp(milliseconds: clock().milliseconds + clockLead.load(ordering: .relaxed))
   }
 
   private static func pause(seconds: Double) { usleep(UInt32(min(max(seconds, 0), 10) * 1e6)) }

@@ -68,6 +68,17 @@ package enum S3Error: Error, Equatable, Sendable {
     }
   }
 
+  /// Whether temporary credentials have expired.
+  var isAboutExpiry: Bool { self == .badCredentials(code: "ExpiredToken") }
+
+  /// Whether the same request as a GET may get the reason: the answer to a HEAD has no content, and so no code.
+  var lacksReason: Bool {
+    switch self {
+    case .noSuchKey, .accessDenied, .refused(400, nil, _): true
+    default: false
+    }
+  }
+
   /// Whether other credentials may make the same request succeed.
   var isAboutCredentials: Bool { if case .badCredentials = self { true } else { false } }
 }

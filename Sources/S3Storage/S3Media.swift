@@ -34,7 +34,8 @@ package struct S3Media: Sendable {
     // One request at a time looks if the store works. A store that takes longer than this is of no use.
     var single = settings
     (single.attempts, single.requestSeconds) = (1, 5)
-    let inspector = S3Client(bucket, credentials: credentials, settings: single, figures: client.figures)
+    let inspector = S3Client(
+      bucket, credentials: credentials, settings: single, figures: client.figures, clock: client.clock)
     self.catalog = catalog
     let identity = try BucketIdentity.bound(binding, to: client)
     client.expect(identity.id)

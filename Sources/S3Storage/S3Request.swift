@@ -43,9 +43,9 @@ struct S3Request: Sendable {
 
   /// How many bytes the store copies or joins before it answers.
   var bytesInStore: Int64 = 0
-  /// Whether libcurl must not resend it when a reused connection turns out to be closed: the store may have carried it
-  /// out.
-  var isSentOnce = false
+  /// Whether it goes over a connection of its own: because libcurl must not resend it when a reused one turns out to be
+  /// closed, although the store may have carried it out, or because the last one may damage what it carries.
+  var needsNewConnection = false
 
   /// Whether it sends or fetches what may take long, rather than having the store do so.
   var transfersMuch: Bool { method == .get || content?.length ?? 0 > 1 << 20 }

@@ -5,13 +5,14 @@
     cut      breaks all connections, old and new
     silent   passes nothing on, and keeps the connections
     busy     answers half of the requests with 503
-    damaged  changes a byte in the content of some objects
+    damaged  changes a byte in the content of some objects, and the length or the SHA-256 in the heads of some
     short    ends some answers, and their connections, in the middle of the content
 """
 
 import asyncio
 import contextlib
 import random
+import re
 import sys
 
 BODY = b"<Error><Code>SlowDown</Code></Error>"
@@ -66,6 +67,8 @@ class Line:
                 await self.changed.wait()
             if not isAnswer:
                 talk.hear(content)
+            elif self.mode == "damaged" and talk.asks_for_head:
+                content = talk.changed_head(content)
             elif self.mode == "damaged" and talk.is_of_sound and (place := talk.place(content)):
                 content = content[:place] + bytes([content[place] ^ 0x10]) + content[place + 1:]
             elif self.mode == "short" and (place := talk.place(content)):
@@ -84,11 +87,26 @@ class Talk:
     def __init__(self):
         # Whether the last request gets an object that was derived from a sound, or is one.
         self.is_of_sound = False
+        # Whether it gets the head of one.
+        self.asks_for_head = False
 
     def hear(self, content):
         line = content.split(b"\r\n", 1)[0]
         if line.endswith(b" HTTP/1.1"):
-            self.is_of_sound = line.startswith(b"GET ") and b"/recordings/" in line and b".json" not in line
+            is_of_sound = b"/recordings/" in line and b".json" not in line
+            self.is_of_sound = is_of_sound and line.startswith(b"GET ")
+            self.asks_for_head = is_of_sound and line.startswith(b"HEAD ")
+
+    def changed_head(self, content):
+        """A head with another length or SHA-256, now and then, and hardly ever the same one twice."""
+        if not content.startswith(b"HTTP/1.1 200") or random.random() > 0.3:
+            return content
+        name, digits = random.choice([(b"content-length", b"0123456789"), (b"x-amz-meta-sha256", b"0123456789abcdef")])
+
+        def other(field):
+            return field[1] + bytes([random.choice(digits[1:]), *random.choices(digits, k=len(field[2]) - 1)])
+
+        return re.sub(rb"(?i)(\r\n" + name + rb": *)([0-9a-f]+)", other, content, count=1)
 
     def place(self, content):
         """Where to harm a piece of an answer: somewhere in its content, now and then; None: nowhere."""

@@ -29,6 +29,8 @@ package final class ObjectStore: Sendable {
     /// Answers with these bytes, says that the content has `length` bytes, or no length, and doesn't look at the
     /// request. `range` is the value of Content-Range, with status 206.
     case claims(length: Int64?, [UInt8], range: String? = nil)
+    /// Carries it out, but says of the object that it has this length. Only for HEAD.
+    case misstates(length: Int64)
     /// Carries it out and never answers.
     case hangs
     /// Carries it out, and sends 200 and then this error, as S3 does for operations that take long.
@@ -246,6 +248,7 @@ package final class ObjectStore: Sendable {
         HTTPResponse(range == nil ? .ok : .partialContent, fields: fields, body: .bytes(bytes)), after: bytes.count,
         claiming: length)
     case .breaks: return Self.cut(response, after: 0)
+    case .misstates(let length): return Self.cut(response, after: 0, claiming: length)
     case .hangs:
       for await _ in AsyncStream<Never>.makeStream().stream {}
       return response

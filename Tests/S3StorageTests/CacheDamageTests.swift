@@ -119,6 +119,39 @@ import Testing
     #expect(try await test.blocking { try cache.file(key)?.withPath(CacheTest.contents) } == content)
   }
 
+  @Test("a length that isn't the row's is believed once a second connection has said the same")
+  func wrongHeads() async throws {
+    let test = try CacheTest()
+    let (store, content) = (test.store, content)
+    let cache = try test.cache(expecting: { ExpectedObject(key: $0, bytes: 300_000, sha256: nil) })
+    func bytes(_ key: ObjectKey) async throws -> [UInt8]? {
+      try await test.blocking { try cache.file(key)?.withPath(CacheTest.contents) }
+    }
+    var key = try await test.put(content)
+    let before = store.connectionCount
+    store.fail(.misstates(length: 5))
+    var isRight = try await bytes(key) == content
+    #expect(isRight && store.connectionCount == before + 1)
+    key = try await test.put(content)
+    store.fail(.misstates(length: 5), .misstates(length: 6))
+    await #expect(throws: StorageError(S3Error.damaged)) { try await bytes(key) }
+    store.fail(.misstates(length: 5), .misstates(length: 5))
+    await #expect(throws: StorageError.damagedObject(key: "\(key)")) { try await bytes(key) }
+    isRight = try await bytes(key) == content
+    #expect(isRight)
+  }
+
+  @Test(
+    "a wrong length that no row contradicts is noticed with the first bytes", arguments: [200_000, 400_000] as [Int64])
+  func wrongHeadWithoutRow(length: Int64) async throws {
+    let test = try CacheTest()
+    let (key, cache, content) = (try await test.put(content), try test.cache(), content)
+    test.store.fail(.misstates(length: length))
+    #expect(try await test.blocking { try cache.read(key, 0..<10) } == Array(content[..<10]))
+    let isRight = try await test.blocking { try cache.file(key)?.withPath(CacheTest.contents) } == content
+    #expect(isRight && cache.knownLength(of: key) == 300_000)
+  }
+
   @Test("damage that comes back after the connection's is the store's")
   func damageBehindADamagingLine() async throws {
     let test = try CacheTest()

@@ -156,7 +156,7 @@ import Testing
       let before = cluster.test.store.received.count
       let looks = [first.blobs.look(at: key), second.blobs.look(at: key), second.blobs.look(at: key.map.map)]
       #expect(cluster.test.store.received.count == before + 3 && second.cache.cost == 0)
-      cluster.test.store.fail(.refuses(403, code: "AccessDenied"))
+      for _ in 0..<2 { cluster.test.store.fail(.refuses(403, code: "AccessDenied")) }
       return looks + [second.blobs.look(at: key)]
     }
     #expect(looks == [.present(bytes: 3), .present(bytes: 3), .absent, .unknown])

@@ -52,6 +52,48 @@ import Testing
   }
 
   @Test(
+    "a clock that jumps is noticed by a HEAD, too, whose refusal has no reason", arguments: [-1200, 1200] as [Int64])
+  func clockSkewOfHead(seconds: Int64) async throws {
+    let test = try TestStore()
+    try await test.blocking { try $0.put([1], as: "x") }
+    test.store.setClock(ahead: seconds)
+    for expected in [5, 6] {
+      #expect(try await test.blocking { try $0.head("x") }?.bytes == 1)
+      #expect(test.store.received.count == expected)
+    }
+    test.store.setClock(ahead: 0)
+    #expect(try await test.blocking { try $0.head("y") } == nil)
+    #expect(!test.client.isFailing)
+  }
+
+  @Test("a HEAD that is refused has the reason that a GET gets, and is an error if that gets none")
+  func refusedHead() async throws {
+    let test = try TestStore()
+    test.store.put([1], as: "x", in: "sounds")
+    let denied = ObjectStore.Fault.refuses(403, code: "AccessDenied")
+    test.store.fail(denied, .refuses(400, code: "InvalidToken"))
+    await #expect(throws: S3Error.badCredentials(code: "InvalidToken")) { try await test.blocking { try $0.head("x") } }
+    test.store.fail(denied, denied)
+    await #expect(throws: S3Error.accessDenied) { try await test.blocking { try $0.head("x") } }
+    test.store.fail(denied, .none, denied, .none)
+    await #expect(throws: S3Error.accessDenied) { try await test.blocking { try $0.head("x") } }
+    #expect(test.store.received.count == 8)
+  }
+
+  @Test("clients with one clock learn of its error together")
+  func sharedClock() async throws {
+    let test = try TestStore()
+    let other = S3Client(
+      test.client.bucket, credentials: try TestStore.source(), settings: S3Settings(), figures: S3Figures(),
+      clock: test.client.clock)
+    test.store.setClock(ahead: 1200)
+    try await test.blocking(other) { try $0.put([1], as: "x") }
+    #expect(test.store.received.count == 2)
+    #expect(try await test.blocking { try $0.head("x") }?.bytes == 1)
+    #expect(test.store.received.count == 3)
+  }
+
+  @Test(
     "a full bucket is told in several ways",
     arguments: [(403, "QuotaExceeded"), (507, "InsufficientStorage"), (400, "EntityTooLarge")])
   func fullBucket(status: Int, code: String) async throws {

@@ -40,6 +40,38 @@ import Testing
     #expect(try await cluster.blocking { second.blobs.look(at: key.map.map) } == .absent)
   }
 
+  @Test("a sound's length is believed if it is its row's, or if two connections say the same")
+  func wrongHeads() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let (first, second) = (try cluster.node("a"), try cluster.node("b"))
+    let key = try await cluster.blocking { try ObjectKey(first.upload([9, 8, 7]).id, "audio.mp3") }
+    for (lengths, expected) in [
+      ([], .present(bytes: 3)), ([5], .present(bytes: 3)), ([5, 6], .unknown), ([5, 5], .present(bytes: 5)),
+    ] as [([Int64], FileLook)] {
+      for length in lengths { cluster.test.store.fail(.misstates(length: length)) }
+      #expect(try await cluster.blocking { second.blobs.look(at: key) } == expected, "\(lengths)")
+    }
+  }
+
+  @Test("what a look at the store learns of its clock holds for all requests")
+  func sharedClock() async throws {
+    let cluster = try BlobsCluster { $0.attempts = 1 }
+    let key = try await cluster.blocking { try ObjectKey(cluster.node("a").upload([9, 8, 7]).id, "audio.mp3") }
+    cluster.bind()
+    try await cluster.blocking {
+      let media = try S3Media(
+        in: cluster.test.client.bucket, credentials: try TestStore.source(), settings: S3Settings(),
+        catalog: cluster.catalog, binding: cluster.binding, scratch: cluster.folder.path + "/b", cacheBytes: 1 << 30,
+        spareBytes: 0)
+      #expect(media.blobs.look(at: key) == .present(bytes: 3))
+      cluster.test.store.setClock(ahead: 1200)
+      try media.check()
+      let before = cluster.test.store.received.count
+      #expect(media.blobs.look(at: key) == .present(bytes: 3))
+      #expect(cluster.test.store.received.count == before + 1)
+    }
+  }
+
   @Test("a full bucket, a store that is down, and one that refuses are told apart")
   func errors() async throws {
     let cluster = try BlobsCluster { $0.attempts = 1 }
@@ -73,17 +105,20 @@ import Testing
     let before = cluster.test.store.received.count
     try await cluster.blocking { try second.blobs.checkReachable() }
     #expect(cluster.test.store.received.count == before)
-    for fault in [ObjectStore.Fault.refuses(503, code: "SlowDown"), .refuses(403, code: "InvalidAccessKeyId")] {
-      cluster.test.store.fail(fault, fault)
+    let busy = ObjectStore.Fault.refuses(503, code: "SlowDown")
+    let refused = ObjectStore.Fault.refuses(403, code: "InvalidAccessKeyId")
+    // A HEAD that is refused is followed by a GET, for the reason.
+    for faults in [[busy, busy], [refused, refused, refused]] {
+      for fault in faults { cluster.test.store.fail(fault) }
       await #expect(throws: StorageError.self) { try await cluster.blocking { try second.bytes(key) } }
       await #expect(throws: StorageError.self) { try await cluster.blocking { try second.blobs.checkReachable() } }
       try await cluster.blocking { for _ in 0..<3 { try second.blobs.checkReachable() } }
     }
-    #expect(cluster.test.store.received.count == before + 6)
-    cluster.test.store.fail(.refuses(403, code: "AccessDenied"))
+    #expect(cluster.test.store.received.count == before + 7)
+    for _ in 0..<2 { cluster.test.store.fail(.refuses(403, code: "AccessDenied")) }
     await #expect(throws: StorageError.self) { try await cluster.blocking { try second.bytes(key) } }
     try await cluster.blocking { try second.blobs.checkReachable() }
-    #expect(cluster.test.store.received.count == before + 8, "only that object is refused")
+    #expect(cluster.test.store.received.count == before + 10, "only that object is refused")
   }
 
   @Test("a store that is slow is usable, and one that doesn't answer holds nobody up for longer than a second")

@@ -346,13 +346,15 @@ package final class BlockCache: Sendable {
   }
 
   private func begun(_ key: ObjectKey) throws(StorageError) -> CachedObject? {
-    let info = try StorageError.translating { () throws(S3Error) in try client.head(key.description) }
+    let expected = try expecting(key)
+    let info = try StorageError.translating { () throws(S3Error) in
+      try client.head(key.description, expecting: expected)
+    }
     guard let info else {
       // It may have been left to those who hold it. Without an object, no file has its path.
       try? FileSystem.remove(path(of: key))
       return nil
     }
-    let expected = try expecting(key)
     if let expected, !expected.permits(info.bytes, info.sha256) { throw .damagedObject(key: key.description) }
     if expected?.bytes == nil, info.bytes > S3ObjectInfo.lengthLimit {
       // Its index alone could fill the memory.

@@ -248,7 +248,7 @@ final class CachedObject: Sendable {
     let (file, index) = (try openFile(O_WRONLY), try openIndex())
     let bytes: [UInt8]
     do throws(S3Error) {
-      bytes = try client.get(key.description, range, entityTag: tag)
+      bytes = try client.get(key.description, range, entityTag: tag, of: version.bytes)
       guard bytes.count == range.count else { throw .malformedAnswer(what: "length") }
     } catch {
       // Not the object that was begun.
