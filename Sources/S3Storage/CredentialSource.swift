@@ -59,6 +59,9 @@ package final class CredentialSource: Sendable {
     self.init(file: path, profile: environment["AWS_PROFILE"] ?? "default")
   }
 
+  /// Whether others may take their place while the process runs.
+  var canChange: Bool { if case .file = origin { true } else { false } }
+
   /// Returns the credentials to sign the next request with. Costs a stat(2) if they come from a file; reads it if it
   /// has changed.
   ///

@@ -160,8 +160,8 @@ package final class S3Client: Sendable {
       if case .file = error { throw error }
       if error == .quotaExceeded { lacksRoom.store(true, ordering: .relaxed) }
       let isGeneral = breaker.withLock { breaker in
-        // A key that may not do this may do something else.
-        guard error.isTransient, error != .damaged else { return error.isGeneral }
+        // A key that may not do this may do something else, but one that has expired can do nothing.
+        guard error.isTransient && error != .damaged || error.isAboutExpiry else { return error.isGeneral }
         guard !breaker.hasSucceeded(since: start) else { return false }
         if pause > 0 { (breaker.failure, breaker.nextTry) = (error, .now + .seconds(pause)) }
         return true
@@ -209,12 +209,25 @@ package final class S3Client: Sendable {
         continue
       }
       let isLast = isTrial || failures >= settings.attempts || connections.isEnding
+      if !isLast, error.isAboutExpiry, try hasReplacement(of: key, after: &elapsed) { continue }
       guard !isLast, rule.permits(error, wasSent: wasSent) else { throw error }
       let pause = settings.pause(after: failures, using: &generator)
       guard settings.hasTime(after: elapsed + pause) else { throw error }
       Self.pause(seconds: pause)
       elapsed += pause
     }
+  }
+
+  /// Waits until the file with the credentials has others than `key`, which have expired: what renews them may be late.
+  /// Returns false if the time of the call, which has taken `elapsed` seconds, ends before, or if there is no file.
+  private func hasReplacement(of key: S3Credentials, after elapsed: inout Double) throws(S3Error) -> Bool {
+    while try credentials.current() == key {
+      let pause = settings.pauseSeconds
+      guard credentials.canChange, settings.hasTime(after: elapsed + pause), !connections.isEnding else { return false }
+      Self.pause(seconds: pause)
+      elapsed += pause
+    }
+    return true
   }
 
   private static let identityRequest = S3Request(method: .get, key: BucketIdentity.key)

@@ -24,9 +24,9 @@ KEY, SECRET = "AKSTILLWAVE", "SKSTILLWAVE12345678"
 
 
 class OwnStore:
-    """Our own store, in the memory of a process. It checks signatures, and loses nothing."""
+    """Our own store, in the memory of a process. It checks signatures, and loses nothing. Nodes have temporary keys."""
 
-    FAULTS, HAS_BUCKET, KEY = (), True, KEY
+    FAULTS, HAS_BUCKET, KEY = ("key renewed late",), True, KEY
 
     def __init__(self, folder, programs):
         program = os.path.join(programs, "BucketServer")
@@ -34,11 +34,25 @@ class OwnStore:
             sys.exit(f"cluster-test: {program} is missing; swift build -c release --product BucketServer")
         self.process = subprocess.Popen([program, NAME, KEY, SECRET], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.address = self.process.stdout.readline().strip().removeprefix("http://")
+        self.sessions = 0
+        self.renew()
+
+    def say(self, text):
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
 
     def limit(self, length):
         """Lets the bucket hold this many bytes; None for any number."""
-        self.process.stdin.write(f"{length if length is not None else 1 << 62}\n")
-        self.process.stdin.flush()
+        self.say(f"{length if length is not None else 1 << 62}")
+
+    def renew(self):
+        """Makes a key with a session token, and ends the one before."""
+        self.sessions += 1
+        self.say(f"session SESSION{self.sessions}")
+
+    def key(self):
+        """The name and the session token of the key that nodes have."""
+        return f"SESSION{self.sessions}", f"SESSION{self.sessions}"
 
     def stop(self):
         self.process.kill()
@@ -220,8 +234,11 @@ class Bucket:
         return ["--media", f"s3://{NAME}/{PREFIX}", "--s3-endpoint", self.endpoint, "--s3-credentials", self.credentials]
 
     def set_key(self, secret):
+        name, token = self.store.key() if isinstance(self.store, OwnStore) else (self.store.KEY, None)
         with open(self.credentials + ".new", "w") as file:
-            file.write(f"[default]\naws_access_key_id = {self.store.KEY}\naws_secret_access_key = {secret}\n")
+            file.write(f"[default]\naws_access_key_id = {name}\naws_secret_access_key = {secret}\n")
+            if token:
+                file.write(f"aws_session_token = {token}\n")
         os.rename(self.credentials + ".new", self.credentials)
 
     def say(self, mode):
@@ -235,6 +252,11 @@ class Bucket:
             self.store.limit(None)
         elif kind == "wrong key":
             self.set_key("expired")
+            time.sleep(seconds)
+            self.set_key(SECRET)
+        elif kind == "key renewed late":
+            self.store.renew()
+            # Usually, what is under way waits for that.
             time.sleep(seconds)
             self.set_key(SECRET)
         elif kind in self.FAULTS:

@@ -148,6 +148,70 @@ import Testing
     #expect(test.store.objects(in: "sounds")["x"] == [3])
   }
 
+  /// A file of temporary credentials.
+  private func session(_ name: String) -> [UInt8] {
+    Array(
+      "[default]\naws_access_key_id = AK\(name)\naws_secret_access_key = s\naws_session_token = \(name)\n".utf8)
+  }
+
+  private func key(_ name: String, hasExpired: Bool = false) -> ObjectStore.Key {
+    ObjectStore.Key("AK\(name)", "s", sessionToken: name, hasExpired: hasExpired)
+  }
+
+  private func refusals(of client: S3Client) -> Int {
+    client.figures.text(S3Figures.State()).split(separator: "\n").filter { $0.contains("outcome=\"refused\"") }
+      .compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }.reduce(0, +)
+  }
+
+  @Test("what is under way waits for temporary credentials that are renewed too late, also in the middle of parts")
+  func lateRenewal() async throws {
+    let folder = try TemporaryFolder()
+    let path = try folder.file("credentials", session("one"))
+    let test = try TestStore(credentials: CredentialSource(file: path))
+    let (store, content) = (test.store, TestStore.bytes(11 << 20))
+    let file = try folder.file("in", content)
+    /// Renews the key once a call has had this many answers that refuse it.
+    func renewed<Value: Sendable>(
+      _ old: String, _ new: String, after count: Int = 1, _ body: @escaping @Sendable (S3Client) throws -> Value
+    ) async throws -> Value {
+      store.setKeys([key(old, hasExpired: true), key(new)])
+      let before = refusals(of: test.client)
+      let call = Task { try await test.blocking(body) }
+      while refusals(of: test.client) < before + count { await Task.yield() }
+      _ = try folder.file("credentials", session(new))
+      return try await call.value
+    }
+    store.setKeys([key("one")])
+    let (upload, first) = try await test.blocking { client in
+      let upload = try client.beginMultipart("x")
+      return (upload, try client.putPart(1, of: upload, file: file, 0..<6 << 20))
+    }
+    let second = try await renewed("one", "two") { try $0.putPart(2, of: upload, file: file, 6 << 20..<11 << 20) }
+    try await renewed("two", "three") { try $0.complete(upload, [first, second], bytes: 11 << 20) }
+    #expect(store.received.map(\.method) == ["POST", "PUT", "PUT", "PUT", "POST", "POST"])
+    let isRight = store.objects(in: "sounds")["x"] == content
+    #expect(isRight)
+    let info = try await renewed("three", "four", after: 2) { try $0.head("x") }
+    #expect(info?.bytes == 11 << 20)
+    #expect(!test.client.isFailing)
+  }
+
+  @Test("temporary credentials that nobody renews are an error when the call's time is over, and then at once")
+  func noRenewal() async throws {
+    let folder = try TemporaryFolder()
+    let path = try folder.file("credentials", session("one"))
+    let test = try TestStore(credentials: CredentialSource(file: path)) {
+      ($0.totalSeconds, $0.breakSeconds) = (0.02, 3600)
+    }
+    test.store.setKeys([key("one", hasExpired: true)])
+    for _ in 0..<2 {
+      await #expect(throws: S3Error.badCredentials(code: "ExpiredToken")) {
+        try await test.blocking { try $0.put([1], as: "x") }
+      }
+    }
+    #expect(test.store.received.count == 1 && test.client.isFailing)
+  }
+
   @Test("a new key that reaches another bucket changes nothing there")
   func otherBucket() async throws {
     let folder = try TemporaryFolder()
