@@ -18,7 +18,8 @@ extension Service {
     case StorageError.otherMedia(let path) where path.hasPrefix("s3://"):
       """
       \(path) isn't the bucket whose recordings the catalog describes: its object media-id is missing or another's. \
-      Nothing was changed. See that --catalog and --media belong together.
+      Nothing was changed. See that --catalog and --media belong together. A new catalog needs a bucket, or a prefix in \
+      one, that no other catalog has had.
       """
     case StorageError.otherMedia(let path):
       """

@@ -18,16 +18,19 @@ package struct BucketIdentity: Sendable {
     guard try Self.found(by: client) == id else { throw .otherMedia(path: bucketName) }
   }
 
-  /// Binds the catalog to the bucket. The catalog decides on the ID, so of several first nodes all write the same.
+  /// Binds the catalog to the bucket. The catalog gets its ID first, so of several first nodes all write the same, and
+  /// a bucket with an ID that the catalog hasn't belongs to another catalog.
   static func bound(_ catalog: some MediaBinding, to client: S3Client) throws(StorageError) -> BucketIdentity {
     let name = client.bucket.address
+    // In this order: another first node may be between its two steps.
+    let found = try found(by: client)
     let bound = try catalog.boundMedia()
-    if let found = try found(by: client) {
-      if bound.id == nil, !bound.hasContent, try hasRecordings(client) { throw .otherMedia(path: name) }
-      guard try catalog.bind(toMedia: found) == found else { throw .otherMedia(path: name) }
+    if let found {
+      guard bound.id == found else { throw .otherMedia(path: name) }
       return BucketIdentity(id: found, bucketName: name)
     }
     guard !bound.hasContent else { throw .otherMedia(path: name) }
+    if bound.id == nil, try hasRecordings(client) { throw .otherMedia(path: name) }
     let identity = BucketIdentity(id: try catalog.bind(toMedia: bound.id ?? MediaID().text), bucketName: name)
     // The first node of another catalog may have done the same.
     guard try make(identity.id, client) == identity.id else { throw .otherMedia(path: name) }
@@ -58,11 +61,11 @@ package struct BucketIdentity: Sendable {
   /// Throws `.otherMedia` if the catalog describes another bucket, or only one of both has something.
   static func known(to catalog: some MediaBinding, _ client: S3Client) throws(StorageError) -> BucketIdentity? {
     let name = client.bucket.address
-    let bound = try catalog.boundMedia()
     let found = try found(by: client)
-    guard found == bound.id || bound.id == nil else { throw .otherMedia(path: name) }
+    let bound = try catalog.boundMedia()
+    guard found == bound.id else { throw .otherMedia(path: name) }
     if found == nil, bound.hasContent { throw .otherMedia(path: name) }
-    if bound.id == nil, !bound.hasContent, try hasRecordings(client) { throw .otherMedia(path: name) }
+    if found == nil, try hasRecordings(client) { throw .otherMedia(path: name) }
     return found.map { BucketIdentity(id: $0, bucketName: name) }
   }
 

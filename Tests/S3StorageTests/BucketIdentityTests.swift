@@ -38,9 +38,9 @@ import Testing
     // The other one is faster by just one request.
     let other = MediaID()
     if hasConditions {
-      test.store.fail(.none, .replaces(other.content))
+      test.store.fail(.none, .none, .replaces(other.content))
     } else {
-      test.store.fail(.none, .refuses(501, code: "NotImplemented"), .none, .replaces(other.content))
+      test.store.fail(.none, .none, .refuses(501, code: "NotImplemented"), .none, .replaces(other.content))
     }
     #expect(try await refuses(first))
     #expect(test.store.objects(in: "sounds")[BucketIdentity.key] == other.content)
@@ -52,9 +52,37 @@ import Testing
   @Test("a catalog that has something isn't bound to an empty bucket, nor an empty one to a bucket with recordings")
   func contents() async throws {
     #expect(try await refuses(TestBinding(hasContent: true)))
-    #expect(test.store.objects(in: "sounds").isEmpty)
-    _ = try await bind(TestBinding())
     test.store.put([1], as: "recordings/1/a", in: "sounds")
     #expect(try await refuses(TestBinding()))
+    #expect(test.store.objects(in: "sounds").count == 1)
+  }
+
+  @Test("a new catalog isn't bound to the bucket of another one, even if that has no recordings yet")
+  func anotherCatalogsBucket() async throws {
+    let (first, second) = (TestBinding(), TestBinding())
+    let id = try await bind(first).id
+    #expect(try await refuses(second))
+    #expect(second.boundMedia().id == nil)
+    #expect(try await bind(first).id == id)
+  }
+
+  @Test("a first node that was killed before it gave the bucket its ID is followed by one that does")
+  func killed() async throws {
+    let (catalog, id) = (TestBinding(), MediaID().text)
+    _ = catalog.bind(toMedia: id)
+    #expect(try await bind(catalog).id == id)
+    #expect(test.store.objects(in: "sounds")[BucketIdentity.key] == MediaID(Array(id.utf8))?.content)
+  }
+
+  @Test("a node that looks at a bucket before another one of its catalog gives that its ID starts, too")
+  func firstNodesAtOnce() async throws {
+    let catalog = TestBinding()
+    let (gate, release) = AsyncStream<Never>.makeStream()
+    test.store.fail(.holds(until: gate))
+    let late = Task { try await bind(catalog) }
+    while test.store.received.isEmpty { await Task.yield() }
+    let id = try await bind(catalog).id
+    release.finish()
+    #expect(try await late.value.id == id)
   }
 }
