@@ -8,6 +8,9 @@
 //   1. the row of `garbage`: unneeded in a day, unless the upload's row names it by then  2. the object
 //   3. the row of `upload_objects` and the new offset, in one transaction that only the upload's writer can commit
 //
+// Requests may bring few bytes each, and each one's end makes an object. So the last ones are put again as part of the
+// next, under its key, as long as they are short and at least as many bytes follow: the row names it in their place.
+//
 // So any node can take the upload over at its offset, and what an earlier one still puts counts for nothing and goes a
 // day later. The node that receives the last byte needs all bytes for the probe: it fetches those that others received.
 // The recording's object is then made of the upload's within the store (JoinPlan), and those are removed.
@@ -23,6 +26,7 @@ package final class S3Spool: UploadSpool {
   /// Maximum size of one object, in bytes.
   let objectBytes: Int64
   private let reserveRoom: @Sendable (Int64) throws(StorageError) -> BlockCache.Room?
+  let fetchers = Helpers(label: "upload fetches", most: 12, mostOfCaller: 3)
   private let removals = DispatchQueue(label: "upload removals", qos: .utility)
 
   /// Keeps bytes in the bucket of `client`, and files in progress on `scratch`. `catalog` gets the rows that removal
@@ -68,6 +72,27 @@ package final class S3Spool: UploadSpool {
 
   /// Does the same.
   package func removeParts(of id: UploadID) { removePart(of: id) }
+
+  /// Removes objects that others have taken the place of, soon. If that fails, the collection does it.
+  func remove(_ replaced: [UploadObject], of id: UploadID) {
+    removals.async { [self] in
+      guard let named = (try? catalog.objects(of: id)).map(Set.init) else { return }
+      for object in replaced where !named.contains(object) { try? client.delete(object.key) }
+    }
+  }
+
+  /// Returns a file with the bytes of an object. Throws `.storeUnreachable` if others arrive than were put.
+  func fetch(_ object: UploadObject) throws(StorageError) -> UploadPart {
+    let copy = try scratch.makeTemporaryPart()
+    let info = try StorageError.translating { () throws(S3Error) in
+      try client.get(object.key, into: copy.path, bytes: object.bytes)
+    }
+    let digests = try FileDigests(of: copy.path)
+    guard digests.bytes == object.bytes, info.sha256 ?? digests.sha256 == digests.sha256 else {
+      throw StorageError(S3Error.damaged)
+    }
+    return copy
+  }
 
   /// Waits until the objects of uploads that have ended were removed, as far as possible.
   package func settle() { removals.sync {} }
@@ -121,6 +146,8 @@ final class ObjectBytes: UploadBytes, @unchecked Sendable {
   private let base: Int64
   /// All that count.
   private var objects: [UploadObject]
+  /// Those that the last ones of `objects` have taken the place of.
+  private var replaced: [UploadObject] = []
 
   init(of id: UploadID, in spool: S3Spool, after objects: [UploadObject], part: UploadPart) {
     (self.id, self.spool, self.objects, self.part) = (id, spool, objects, part)
@@ -139,47 +166,66 @@ final class ObjectBytes: UploadBytes, @unchecked Sendable {
   }
 
   func sync(to count: Int64) throws(StorageError) -> [UploadObject] {
+    guard count > storedCount else { return [] }
+    // The row names what was returned the last time, or nobody would call again.
+    if !replaced.isEmpty { spool.remove(replaced, of: id) }
+    let kept = objects.dropLast(shortCount(before: count))
     var new: [UploadObject] = []
-    for start in stride(from: storedCount, to: count, by: Int(spool.objectBytes)) {
+    for start in stride(from: kept.last?.end ?? 0, to: count, by: Int(spool.objectBytes)) {
       new.append(UploadObject(of: id, start: start, bytes: min(spool.objectBytes, count - start)))
     }
-    guard !new.isEmpty else { return [] }
     try spool.catalog.announce(new)
     for object in new {
       try StorageError.translating { () throws(S3Error) in
         try spool.client.put(file: part.path, object.start - base..<object.end - base, as: object.key)
       }
     }
-    objects += new
+    replaced = Array(objects[kept.count...])
+    objects = kept + new
     return new
   }
 
-  /// Returns the file if it has all bytes; otherwise fetches those that it lacks into a new one.
-  func join() throws(StorageError) -> UploadPart {
-    // The whole and, for a moment, a copy of one object.
-    let room = base > 0 ? try spool.reserve(byteCount + (objects.map(\.bytes).max() ?? 0)) : nil
-    defer { withExtendedLifetime(room) {} }
-    let whole = base == 0 ? part : try spool.scratch.makeTemporaryPart()
-    if base > 0 {
-      for object in objects where object.start < base {
-        try fetch(object, into: whole)
-        room?.use(object.bytes)
+  /// How many of the last objects become a part of the next one, which ends at `count`: those that are too short for a
+  /// part of the recording's object and that at least as many bytes follow. So each short one that stays is longer than
+  /// all after it, which keeps them few, and no byte is put more often than an object can double.
+  private func shortCount(before count: Int64) -> Int {
+    let leastBytes = min(S3Client.leastPartBytes, spool.objectBytes)
+    var start = storedCount
+    let short = objects.reversed().prefix { object in
+      guard object.start >= base, object.bytes < leastBytes, object.bytes <= count - start else {
+        return false
       }
-      try whole.append(contentsOf: part.path, bytes: part.byteCount)
+      start = object.start
+      return true
     }
-    whole.objects = objects
-    return whole
+    return short.count
   }
 
-  private func fetch(_ object: UploadObject, into file: UploadPart) throws(StorageError) {
-    let copy = try spool.scratch.makeTemporaryPart()
-    let info = try StorageError.translating { () throws(S3Error) in
-      try spool.client.get(object.key, into: copy.path, bytes: object.bytes)
+  /// How many objects are fetched at a time.
+  private static let fetchesAtOnce = 4
+
+  /// Returns the file if it has all bytes; otherwise fetches those that it lacks into a new one.
+  func join() throws(StorageError) -> UploadPart {
+    guard base > 0 else {
+      part.objects = objects
+      return part
     }
-    let digests = try FileDigests(of: copy.path)
-    guard digests.bytes == object.bytes, info.sha256 ?? digests.sha256 == digests.sha256 else {
-      throw StorageError(S3Error.damaged)
+    let others = objects.filter { $0.start < base }
+    // The whole and, for a moment, copies of some objects.
+    let copies = others.map(\.bytes).sorted().suffix(Self.fetchesAtOnce).reduce(0, +)
+    let room = try spool.reserve(byteCount + copies)
+    defer { withExtendedLifetime(room) {} }
+    let whole = try spool.scratch.makeTemporaryPart()
+    for first in stride(from: 0, to: others.count, by: Self.fetchesAtOnce) {
+      let some = Array(others[first..<min(first + Self.fetchesAtOnce, others.count)])
+      let files = try spool.fetchers.map(some) { [spool] (object) throws(StorageError) in try spool.fetch(object) }
+      for (object, file) in zip(some, files) {
+        try whole.append(contentsOf: file.path, bytes: object.bytes)
+        room?.use(object.bytes)
+      }
     }
-    try file.append(contentsOf: copy.path, bytes: object.bytes)
+    try whole.append(contentsOf: part.path, bytes: part.byteCount)
+    whole.objects = objects
+    return whole
   }
 }

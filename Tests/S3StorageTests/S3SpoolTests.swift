@@ -78,7 +78,7 @@ import Testing
       try one.receive(content[(7 << 20)..<(8 << 20)])
       let two = try Writer(id, at: 8 << 20, second, cluster.test.client)
       try two.receive(content[(8 << 20)...])
-      #expect(try cluster.catalog.objects(of: id).map(\.bytes) == [6 << 20, 1 << 20, 1 << 20, 6 << 20, 3 << 20 + 5])
+      #expect(try cluster.catalog.objects(of: id).map(\.bytes) == [6 << 20, 2 << 20, 6 << 20, 3 << 20 + 5])
       let stored = try finish(two, recording)
       return (stored, try first.bytes(stored.key))
     }
@@ -132,6 +132,39 @@ import Testing
       try S3Spool(cluster.test.client, catalog: cluster.catalog, scratch: node.scratch).removeGarbage()
     }
     #expect(keys(cluster) == ["\(key)"])
+  }
+
+  /// Receives a range of `content`, and expects its objects to have it, and few others to be left.
+  private func receive(
+    _ content: [UInt8], _ range: Range<Int>, inPiecesOf piece: Int, by writer: Writer, _ cluster: BlobsCluster
+  ) throws {
+    for start in stride(from: range.lowerBound, to: range.upperBound, by: piece) {
+      try writer.receive(content[start..<start + piece])
+    }
+    writer.spool.settle()
+    let (objects, found) = (try cluster.catalog.objects(of: writer.row.id), cluster.test.store.objects(in: "sounds"))
+    let areRight = objects.flatMap { found[$0.key] ?? [] } == Array(content[..<range.upperBound])
+    #expect(areRight && found.count <= objects.count + 9, "\(found.count)")
+  }
+
+  @Test("an upload in tiny pieces has few objects, and those that were replaced are gone before it ends")
+  func tinyPieces() async throws {
+    let cluster = try BlobsCluster()
+    let (first, second) = (try cluster.node("a"), try cluster.node("b"))
+    let content = TestStore.bytes(18_000_000)
+    let id = try begin(cluster, content.count)
+    let stored = try await cluster.blocking {
+      let one = try Writer(id, at: 0, first, cluster.test.client)
+      try receive(content, 0..<7_200_000, inPiecesOf: 60_000, by: one, cluster)
+      #expect(try cluster.catalog.objects(of: id).map(\.bytes) == [3_840_000, 1_920_000, 960_000, 480_000])
+      let two = try Writer(id, at: 7_200_000, second, cluster.test.client)
+      try receive(content, 7_200_000..<18_000_000, inPiecesOf: 60_000, by: two, cluster)
+      let added = try cluster.catalog.objects(of: id).map(\.bytes).dropFirst(4)
+      #expect(added == [6 << 20, 3_308_544, 960_000, 240_000], "6 MiB is the limit here")
+      return try finish(two, RecordingID())
+    }
+    #expect(stored.sha256 == Hexadecimal.text(SHA256.digest(of: content)))
+    #expect(keys(cluster) == ["\(stored.key)"])
   }
 
   @Test("an upload with missing bytes isn't begun, and a damaged object isn't joined")

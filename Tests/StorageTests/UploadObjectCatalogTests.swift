@@ -68,6 +68,24 @@ import Testing
     #expect(try catalog.objects(of: id) == [counted])
   }
 
+  @Test("an object that takes the place of others makes them unneeded, however many they are")
+  func replacing() throws {
+    let upload = Upload(length: 500, expiresAt: never)
+    try catalog.insert(upload, limits: UploadLimits(total: 9, perClient: 9))
+    let short = (0..<250).map { UploadObject(of: upload.id, start: $0, bytes: 1) }
+    try catalog.announce(short)
+    try catalog.advance(upload.id, to: 250, expiresAt: never, adding: short)
+    let long = UploadObject(of: upload.id, start: 1, bytes: 300)
+    try catalog.announce([long])
+    try catalog.advance(upload.id, to: 301, expiresAt: never, adding: [long])
+    #expect(try catalog.objects(of: upload.id) == [short[0], long])
+    let replaced = Set(short.dropFirst().map(\.key))
+    #expect(try Set(catalog.unneededObjects(of: upload.id).map(\.key)) == replaced)
+    #expect(try catalog.dueUploadObjects() == [], "a request may still be under way")
+    clock.advance(86_401)
+    #expect(try Set(catalog.dueUploadObjects().map(\.key)) == replaced)
+  }
+
   @Test("whatever ends an upload makes its objects unneeded in the same transaction", arguments: [true, false])
   func ending(isFinished: Bool) throws {
     let (id, counted, late) = try upload()

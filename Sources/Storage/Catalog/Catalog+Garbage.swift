@@ -42,6 +42,20 @@ extension Catalog {
       [key, due.milliseconds])
   }
 
+  /// The same for many.
+  static func addGarbage(_ keys: [String], due: Timestamp, _ db: CatalogTransaction) throws {
+    let keys = keys.sorted()
+    for start in stride(from: 0, to: keys.count, by: 100) {
+      let batch = keys[start..<min(start + 100, keys.count)]
+      let rows = Array(repeating: "(?, ?)", count: batch.count).joined(separator: ", ")
+      try db.run(
+        """
+        INSERT INTO garbage (object, due) VALUES \(rows)
+        ON CONFLICT (object) DO UPDATE SET due = excluded.due
+        """, bound: batch.flatMap { [SQLValue.text($0), .integer(due.milliseconds)] })
+    }
+  }
+
   /// Returns what may be removed now of recordings, at most about `limit` rows. Unreadable rows are skipped.
   package func dueGarbage(limit: Int = 1000) throws(StorageError) -> [Garbage] {
     try read { db in

@@ -1,6 +1,7 @@
 // The bytes of unfinished uploads in a store without folders. A row of `garbage` is written before each object is put
-// (`announce`), and one of `upload_objects` names it once it counts (`advance`). When the upload ends, the transaction
-// that ends it makes all of them garbage, so whatever a node that dies leaves is found a day later.
+// (`announce`), and one of `upload_objects` names it once it counts (`advance`). A transaction that names a longer
+// object in place of several short ones makes those garbage, and the one that ends the upload all that it has. So
+// whatever a node that dies leaves is found a day later.
 
 extension Catalog {
   /// How long after it was put, or its upload ended, an object is looked at: after every request about it ended.
@@ -24,8 +25,14 @@ extension Catalog {
     }
   }
 
-  /// Names objects as parts of their upload.
+  /// Names objects as parts of their upload. Those that they take the place of become unneeded.
   func add(_ objects: [UploadObject], _ db: CatalogTransaction) throws {
+    guard let first = objects.min(by: { $0.start < $1.start }) else { return }
+    let replaced = try db.rows(
+      "DELETE FROM upload_objects WHERE upload = ? AND start >= ? RETURNING name", [first.upload.text, first.start]
+    ).map { try value($0, "name") as String }
+    let keys = replaced.map { "uploads/\(first.upload.text)/\($0)" }
+    try Self.addGarbage(keys, due: try now(db) + Self.settlingSeconds, db)
     for object in objects {
       try db.run(
         "INSERT INTO upload_objects (upload, start, bytes, name) VALUES (?, ?, ?, ?)",
@@ -42,8 +49,7 @@ extension Catalog {
   /// Records that the objects of an upload that has ended are unneeded.
   func release(_ objects: [UploadObject], _ db: CatalogTransaction) throws {
     guard let id = objects.first?.upload else { return }
-    let due = try now(db) + Self.settlingSeconds
-    for object in objects.sorted(by: { $0.key < $1.key }) { try Self.addGarbage(object.key, due: due, db) }
+    try Self.addGarbage(objects.map(\.key), due: try now(db) + Self.settlingSeconds, db)
     try db.run("DELETE FROM upload_objects WHERE upload = ?", [id.text])
   }
 
