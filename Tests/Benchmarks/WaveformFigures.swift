@@ -68,7 +68,9 @@ struct WaveformFigures {
   // MARK: Building
 
   private func build(_ path: String, threads: Int, findsNoiseRegions: Bool = true) throws -> Child {
-    try Child(
+    // Freeing an existing file's cache takes time too, and jobs have none.
+    try? FileManager.default.removeItem(atPath: WaveformRequest.pyramid(in: folder))
+    return try Child(
       [binary, "worker"],
       input: WaveformRequest.file(path, in: folder, threads: threads, findsNoiseRegions: findsNoiseRegions))
   }

@@ -78,6 +78,8 @@ struct PyramidOutput: ~Copyable, PointSink {
   private var points: Int64 = 0
   /// Number of points of level 0 that are in the file along with all points above them.
   private(set) var readyPoints: Int64 = 0
+  /// The end of the bytes that are on their way to the disk.
+  private var startedSize: Int64 = 0
 
   init(layout: PyramidLayout, file: consuming WrittenFile) {
     self.layout = layout
@@ -137,6 +139,7 @@ struct PyramidOutput: ~Copyable, PointSink {
       done += count
     }
     points = (part.firstBlock + Int64(blocks)) * 256
+    startWriting()
     guard !part.restPages.isEmpty else { return }
     try beginLower(part.firstBlock + Int64(blocks))
     lower.put(part.firstBlock + Int64(blocks), pages: part.restPages)
@@ -164,6 +167,15 @@ struct PyramidOutput: ~Copyable, PointSink {
     try writeUpper()
     try writeLower()
     readyPoints = points
+    startWriting()
+  }
+
+  /// Starts to write to disk what the cache has, every 4 MB, so that a durable end has little to wait for.
+  private mutating func startWriting() {
+    let size = layout.page(upper: false, block: points / 256) * PyramidLayout.pageBytes
+    guard size - startedSize >= 4 << 20 else { return }
+    file.startWriting(startedSize..<size)
+    startedSize = size
   }
 
   private mutating func writeUpper() throws(WaveformError) {

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import Terms
 
@@ -46,6 +47,11 @@ struct WrittenFile: ~Copyable {
 
   /// Removes the file's name, so that the file is gone once nobody has it open.
   func removeName() { _ = unsafe unlink(path) }
+
+  /// Starts to write to disk what the cache has of a range of bytes, so that `synchronize` has less to wait for.
+  func startWriting(_ bytes: Range<Int64>) {
+    _ = sync_file_range(descriptor, off_t(bytes.lowerBound), off_t(bytes.count), UInt32(SYNC_FILE_RANGE_WRITE))
+  }
 
   /// Waits until everything written is on disk.
   func synchronize() throws(WaveformError) {
