@@ -14,6 +14,8 @@ final class FailingBlobs: Blobs {
   let fetchFailures = Mutex(Int.max)
   /// What putting a file throws.
   let putting = Mutex<StorageError?>(nil)
+  /// How often putting throws.
+  let putFailures = Mutex(Int.max)
   /// What putting waits for before it throws.
   let gate = Mutex<DispatchSemaphore?>(nil)
   /// What happens before the file of a resumable upload is adopted.
@@ -34,18 +36,21 @@ final class FailingBlobs: Blobs {
 
   func localFile(_ key: ObjectKey) throws(StorageError) -> LocalFile {
     guard let error = fault(of: key) else { return store.localFile(key) }
-    let fails = fetchFailures.withLock { left in
+    if Self.isDue(fetchFailures) { throw error }
+    return store.localFile(key)
+  }
+
+  private static func isDue(_ failures: borrowing Mutex<Int>) -> Bool {
+    failures.withLock { left in
       left -= 1
       return left >= 0
     }
-    if fails { throw error }
-    return store.localFile(key)
   }
 
   func put(_ path: String, as key: ObjectKey, makesFolder: Bool) throws(StorageError) -> StoredFile {
     puts.add(1)
     gate.withLock { $0 }?.wait()
-    if let error = putting.withLock({ $0 }) { throw error }
+    if let error = putting.withLock({ $0 }), Self.isDue(putFailures) { throw error }
     return try store.put(path, as: key, makesFolder: makesFolder)
   }
 

@@ -17,7 +17,8 @@ final class TestDisk: Scratch {
 
   func freeBytes() throws(StorageError) -> Int64 {
     looks.add(1, ordering: .relaxed)
-    return try free.withLock { $0 } ?? store.freeBytes()
+    if let bytes = free.withLock({ $0 }) { return bytes }
+    return try store.freeBytes()
   }
 
   func checkReceiving() throws(StorageError) {

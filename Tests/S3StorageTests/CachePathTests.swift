@@ -54,18 +54,23 @@ import Testing
     let cluster = try BlobsCluster()
     let (node, content) = (try cluster.node("n1"), content)
     let isOver = Atomic(false)
+    let finds = Atomic(0)
     let key = try await cluster.blocking { try #require(try cluster.node("n2").upload(content).audioKey) }
     async let found = cluster.blocking { () -> [Bool] in
       var found: [Bool] = []
       while !isOver.load(ordering: .relaxed) {
-        if let bytes = CacheTest.contents(node.cache.path(of: key)) { found.append(bytes == content) }
+        guard let bytes = CacheTest.contents(node.cache.path(of: key)) else { continue }
+        found.append(bytes == content)
+        finds.add(1, ordering: .relaxed)
       }
       return found
     }
     try await cluster.blocking {
       defer { isOver.store(true, ordering: .relaxed) }
-      for round in 0..<60 {
-        let start = Int64(round) * 4000
+      var round = 0
+      while finds.load(ordering: .relaxed) < 100, round < 100_000 {
+        round += 1
+        let start = Int64(round % 70) * 4000
         _ = try node.blobs.read(key, start..<start + 9)
         let file = try node.blobs.localFile(key)
         _ = node.blobs.discardCopy(of: key)
