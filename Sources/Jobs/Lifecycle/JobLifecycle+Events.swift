@@ -22,8 +22,8 @@ extension JobLifecycle {
     case endedElsewhere(JobID)
     /// The job couldn't be claimed or prepared. With a failure, it has failed for good; with nil, it's tried again.
     case notBegun(JobID, WorkerFailure?)
-    /// The store of media can't give the job's source now, or this node's disk can't take it. With this failure, the job
-    /// fails if that happens too often.
+    /// The store of media can't give the job's source now, or this node's disk can't take it. With this failure, the
+    /// job fails if that happens too often.
     case storeFailed(JobID, WorkerFailure)
     /// A child can be started with these limits.
     case prepared(JobID, WorkerFence)

@@ -128,8 +128,8 @@ package struct JobLifecycle {
   private var isWatching = false
   var actions: [Action] = []
 
-  /// `hasOtherNodes`: whether there are others with a disk of their own, so that a job that fails for want of a disk may
-  /// succeed there.
+  /// `hasOtherNodes`: whether there are others with a disk of their own, on which a job may succeed that this node's
+  /// disk fails.
   init(
     _ limits: Limits, hasOtherNodes: Bool = false, runningLimit: @escaping @Sendable (Client) -> Int? = { _ in nil }
   ) {

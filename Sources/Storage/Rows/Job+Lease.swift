@@ -4,8 +4,8 @@
 //   state              transition   condition                              next state
 //   ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 //   queued             claim        its time has come                      running: attempt + 1, a new nonce
-//   running            claim        by the node that already runs it       the same; the earlier attempt counts as failed
-//                                                                          only if the node says so
+//   running            claim        by the node that already runs it       the same; the earlier attempt was lost unless
+//                                                                          the node says that it has failed
 //   running            renew        the token is the job's                 running, for longer
 //   running            succeed      the token is the job's                 succeeded
 //   running            fail         the token is the job's                 failed
@@ -28,7 +28,8 @@
 // has at most three failed and ten lost attempts.
 //
 // A job is postponed if the store of media can't give its source or take its result, or if the disk of one node of
-// several fails it. Nodes of the version before, which know no postponements, begin it at once, and count them as losses.
+// several fails it. Nodes of the version before, which know no postponements, begin it at once, and count them as
+// losses.
 
 extension Job {
   /// The token of the attempt that holds the job; nil if none does.
@@ -64,8 +65,8 @@ extension Job {
   /// Begins an attempt. Returns false if the job has ended, another node runs it, or it is too early.
   ///
   /// A node runs a job at most once at a time. So if it already runs this one according to the row, then it couldn't
-  /// write how its earlier attempt ended, or hasn't heard that this has begun. `failed` is the number of that attempt if
-  /// it has failed; otherwise it was lost.
+  /// write how its earlier attempt ended, or hasn't heard that this has begun. `failed` is the number of that attempt
+  /// if it has failed; otherwise it was lost.
   package mutating func claim(
     by node: String, nonce: String, until end: Timestamp?, at now: Timestamp, failed: Int? = nil
   ) -> Bool {
@@ -129,8 +130,8 @@ extension Job {
     return true
   }
 
-  /// Returns the job to the queue because the store of media, or the disk of one node of several, has failed the attempt.
-  /// No other begins before `time`.
+  /// Returns the job to the queue because the store of media, or the disk of one node of several, has failed the
+  /// attempt. No other begins before `time`.
   package mutating func postpone(_ token: AttemptToken, until time: Timestamp) -> Bool {
     guard self.token == token else { return false }
     requeue(interrupted: true)

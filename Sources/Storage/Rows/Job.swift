@@ -25,8 +25,8 @@ package struct Job: Sendable, Equatable {
   /// Number of attempts that were lost with their node, given back because it stopped, or postponed, which isn't the
   /// job's fault.
   package var interruptions: Int
-  /// Number of interruptions that were postponements: the store of media, or the disk of one node of several, failed the
-  /// attempt. See Job+Lease.swift.
+  /// Number of interruptions that were postponements: the store of media, or the disk of one node of several, failed
+  /// the attempt. See Job+Lease.swift.
   package var postponements = 0
   /// Before this time no attempt begins; nil for any time.
   package var notBefore: Timestamp?
