@@ -4,8 +4,8 @@
 //   state              transition   condition                              next state
 //   ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 //   queued             claim        its time has come                      running: attempt + 1, a new nonce
-//   running            claim        by the node that already runs it       the same; the earlier attempt was lost unless
-//                                                                          the node says that it has failed
+//   running            claim        by the node that already runs it       the same; the earlier attempt was lost,
+//                                                                          unless the node says that it has failed
 //   running            renew        the token is the job's                 running, for longer
 //   running            succeed      the token is the job's                 succeeded
 //   running            fail         the token is the job's                 failed
