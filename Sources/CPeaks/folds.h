@@ -70,50 +70,86 @@ static inline __attribute__((always_inline)) NAME(shorts) NAME(run)(
   return peaks;
 }
 
-static inline __attribute__((always_inline)) void NAME(fold_from)(
-  const struct peak_fold *fold, const int level, const enum NAME(reading) reading, long most) {
-  // Copies, because as far as the compiler can tell, each pixel might overwrite the originals.
-  const int64_t scale = fold->scale;
-  const long count = fold->count, step = fold->step, block_step = fold->block_step;
-  // For level 4, blocks are found by their numbers, and else by those of the edges.
-  const int64_t first_block = level == 4 ? fold->first_block : 0, last_block = first_block + fold->block_count - 1;
-  const uint32_t *const *blocks = fold->blocks;
-  const uint32_t *row = fold->row;
-  const int64_t row_first = fold->row_first - (level > 0);
-  uint32_t *pixel = fold->pixels;
-  int64_t position = fold->first_pixel * scale, start = 0;
-  NAME(shorts) peaks = NAME(nothing)();
-  // Four pixels are stored at a time, which takes half the steps of storing each.
-  eight stored[4] = {{0}};
-  for (long number = 0; number <= count; number++) {
-    const int64_t edge = position >> 8, end = edge >> level;
-    NAME(shorts) before = NAME(nothing)(), after = NAME(nothing)();
-    if (level > 0) {
-      // The lines of the edges are far apart: from memory, they take several times as long as all else.
-      const int64_t ahead = (position + edges_ahead * scale) >> 8;
-      const int64_t next = level == 4 ? ahead >> 8 : number + edges_ahead, this = level == 4 ? edge >> 8 : number;
-      const uint32_t *later = blocks[((next < last_block ? next : last_block) - first_block) * block_step];
-      __builtin_prefetch(later + (ahead & 240));
-      if (level == 8) __builtin_prefetch(later + 480);
-      const uint32_t *block = blocks[((this < last_block ? this : last_block) - first_block) * block_step];
-      NAME(divide)(block + (edge & 240), edge & 15, edge & 15, &before, &after);
-      // Level 4 of the block.
-      if (level == 8) NAME(divide)(block + 480, (edge >> 4) & 15, ((edge >> 4) & 15) + 1, &before, &after);
+/// What is known at an edge.
+struct NAME(walk) {
+  /// The number of the next edge, and the first frame of the pixel that begins there.
+  long number;
+  int64_t position;
+  /// The point of the level in which the edge before it lies, and the peaks of what comes after that edge in it.
+  int64_t start;
+  NAME(shorts) peaks;
+};
+
+/// Goes to the next edge. Returns the peaks of what comes before it in its point of the level, and of what came after
+/// the edge before it. `is_end`: whether the last block may have to take the place of a missing one.
+static inline __attribute__((always_inline)) NAME(shorts) NAME(next_edge)(
+  const struct peak_fold *fold, const int level, const bool is_end, struct NAME(walk) *walk) {
+  const int64_t edge = walk->position >> 8;
+  NAME(shorts) before = walk->peaks, after = NAME(nothing)();
+  if (level > 0) {
+    // For level 4, blocks are found by their numbers, and else by those of the edges.
+    const int64_t first = level == 4 ? fold->first_block : 0, last = fold->block_count - 1;
+    // The lines of the edges are far apart: from memory, they take several times as long as all else.
+    const int64_t ahead = (walk->position + edges_ahead * fold->scale) >> 8;
+    int64_t next = (level == 4 ? ahead >> 8 : walk->number + edges_ahead) - first;
+    int64_t this = (level == 4 ? edge >> 8 : walk->number) - first;
+    if (is_end) {
+      next = next < last ? next : last;
+      this = this < last ? this : last;
     }
-    if (number > 0) {
-      const long points = end - start - (level > 0);
-      peaks = NAME(run)(row + (start - row_first), points, reading, most, NAME(smaller)(peaks, before));
-      stored[(number - 1) & 3] = NAME(four)(peaks);
-      if ((number & 3) == 0) {
-        store_pixels(pixel, step, stored, 4);
-        pixel += 4 * step;
-      }
-    }
-    peaks = after;
-    start = end;
-    position += scale;
+    const uint32_t *later = fold->blocks[next * fold->block_step];
+    __builtin_prefetch(later + (ahead & 240));
+    if (level == 8) __builtin_prefetch(later + 480);
+    const uint32_t *block = fold->blocks[this * fold->block_step];
+    NAME(divide)(block + (edge & 240), edge & 15, edge & 15, &before, &after);
+    // Level 4 of the block.
+    if (level == 8) NAME(divide)(block + 480, (edge >> 4) & 15, ((edge >> 4) & 15) + 1, &before, &after);
   }
-  if ((count & 3) != 0) store_pixels(pixel, step, stored, count & 3);
+  walk->number++;
+  walk->position += fold->scale;
+  walk->start = edge >> level;
+  walk->peaks = after;
+  return before;
+}
+
+static inline __attribute__((always_inline)) eight NAME(next_pixel)(
+  const struct peak_fold *fold, const int level, const bool is_end, const enum NAME(reading) reading, long most,
+  struct NAME(walk) *walk) {
+  const int64_t first = walk->start + (level > 0);
+  const NAME(shorts) peaks = NAME(next_edge)(fold, level, is_end, walk);
+  return NAME(four)(NAME(run)(fold->row + (first - fold->row_first), walk->start - first, reading, most, peaks));
+}
+
+/// The number of pixels for which no block is missing, even of the edges that are fetched ahead.
+static inline __attribute__((always_inline)) long NAME(count_inside)(const struct peak_fold *fold, const int level) {
+  int64_t end = INT32_MAX;
+  if (level == 4) end = (((fold->first_block + fold->block_count) << 16) - 1) / fold->scale - fold->first_pixel;
+  if (level == 8) end = fold->block_count;
+  const int64_t inside = end - edges_ahead - 1;
+  return inside < 0 ? 0 : inside < fold->count ? (long)inside : fold->count;
+}
+
+static inline __attribute__((always_inline)) void NAME(fold_from)(
+  const struct peak_fold *original, const int level, const enum NAME(reading) reading, long most) {
+  // A copy, because as far as the compiler can tell, each pixel might overwrite the original.
+  const struct peak_fold fold = *original;
+  struct NAME(walk) walk = {0, fold.first_pixel * fold.scale, 0, NAME(nothing)()};
+  NAME(next_edge)(&fold, level, true, &walk);
+  uint32_t *pixels = fold.pixels;
+  // Four pixels are stored at a time, which takes half the steps of storing each.
+  eight four[4] = {{0}};
+  for (long rest = NAME(count_inside)(&fold, level); rest >= 4; rest -= 4) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < 4; i++) four[i] = NAME(next_pixel)(&fold, level, false, reading, most, &walk);
+    store_pixels(pixels, fold.step, four, 4);
+    pixels += 4 * fold.step;
+  }
+  while (walk.number <= fold.count) {
+    const long left = fold.count - walk.number + 1, count = left < 4 ? left : 4;
+    for (long i = 0; i < count; i++) four[i] = NAME(next_pixel)(&fold, level, true, reading, most, &walk);
+    store_pixels(pixels, fold.step, four, count);
+    pixels += 4 * fold.step;
+  }
 }
 
 static inline __attribute__((always_inline)) void NAME(fold_level)(const struct peak_fold *fold, const int level) {
