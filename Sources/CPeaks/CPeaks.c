@@ -12,6 +12,12 @@ static const int16_t kept_first[64] = {THIRTY_TWO(INT16_MIN), THIRTY_TWO(INT16_M
 /// How far ahead the points of edges are fetched.
 enum { edges_ahead = 40 };
 
+/// Returns the copy of a page's points of level 4 (CPeaks.h says where it is).
+static inline __attribute__((always_inline)) const uint32_t *level_four(const uint32_t *page) {
+  const uintptr_t address = (uintptr_t)page, within = address & (peak_piece_bytes - 1);
+  return (const uint32_t *)(address - within + within / (peak_page_bytes / peak_line_bytes));
+}
+
 typedef int16_t eight __attribute__((vector_size(16)));
 
 typedef uint32_t four_points __attribute__((vector_size(16)));
@@ -91,26 +97,31 @@ const struct peak_loops *peak_loops_best(void) {
   return best;
 }
 
-/// `length`: 16, or a multiple of it. A constant lets the compiler copy without a call.
+/// Copies `length` points of each page, from number `word` on; of level 4, the copies beside the pages.
 static inline __attribute__((always_inline)) void gather(
   uint32_t *row, const uint32_t *const *pages, long step, long count, long word, const long length) {
   // The processor fetches ahead by itself within a page, but not from one to the next: that took half of the time.
   enum { points_per_line = 16, lines_ahead = 32 };
   const long lines = length / points_per_line, ahead = lines_ahead / lines;
   for (long page = 0; page < count; page++) {
+    const uint32_t *points = pages[page * step];
+    points = length == points_per_line ? level_four(points) : points + word;
     if (page + ahead < count) {
-      const uint32_t *next = pages[(page + ahead) * step] + word;
+      const uint32_t *next = pages[(page + ahead) * step];
+      next = length == points_per_line ? level_four(next) : next + word;
       for (long line = 0; line < lines; line++) __builtin_prefetch(next + points_per_line * line);
     }
-    memcpy(row + page * length, pages[page * step] + word, (size_t)length * sizeof *row);
+    memcpy(row + page * length, points, (size_t)length * sizeof *row);
   }
 }
 
-void peak_gather(uint32_t *row, const uint32_t *const *pages, long step, long count, long word, long length) {
-  if (length == 16) {
-    gather(row, pages, step, count, word, 16);
+void peak_gather(uint32_t *row, const uint32_t *const *pages, long step, long count, int level) {
+  const long first = 512 - (512 >> (level & 7));
+  if (level == 4) {
+    // A constant lets the compiler copy without a call.
+    gather(row, pages, step, count, first, 16);
   } else {
-    gather(row, pages, step, count, word, length);
+    gather(row, pages, step, count, first, 256 >> (level & 7));
   }
 }
 

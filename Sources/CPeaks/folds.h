@@ -99,11 +99,12 @@ static inline __attribute__((always_inline)) NAME(shorts) NAME(next_edge)(
     }
     const uint32_t *later = fold->blocks[next * fold->block_step];
     __builtin_prefetch(later + (ahead & 240));
-    if (level == 8) __builtin_prefetch(later + 480);
+    if (level == 8) __builtin_prefetch(level_four(later));
     const uint32_t *block = fold->blocks[this * fold->block_step];
     NAME(divide)(block + (edge & 240), edge & 15, edge & 15, &before, &after);
-    // Level 4 of the block.
-    if (level == 8) NAME(divide)(block + 480, (edge >> 4) & 15, ((edge >> 4) & 15) + 1, &before, &after);
+    if (level == 8) {
+      NAME(divide)(level_four(block), (edge >> 4) & 15, ((edge >> 4) & 15) + 1, &before, &after);
+    }
   }
   walk->number++;
   walk->position += fold->scale;

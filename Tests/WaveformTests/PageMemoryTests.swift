@@ -27,12 +27,25 @@ import Testing
     pages.forEach(giveBack)
   }
 
+  @Test func eachPageHasALineOfItsOwn() {
+    let pages = take(2000)
+    let lines = pages.compactMap { page in
+      unsafe UnsafeMutableRawPointer(bitPattern: page).map { UInt(bitPattern: unsafe PageMemory.line(of: $0)) }
+    }
+    #expect(Set(lines).count == 2000 && lines.allSatisfy { $0 % UInt(PageMemory.lineBytes) == 0 })
+    // No line lies in a page.
+    let size = UInt(PyramidLayout.pageBytes)
+    #expect(Set(lines.map { $0 / size }).isDisjoint(with: pages.map { $0 / size }))
+    pages.forEach(giveBack)
+  }
+
   @Test func whatIsNoLongerUsedIsUnmapped() {
-    let pages = take(5 * 512)
+    let perPiece = PageMemory.pagesPerPiece
+    let pages = take(5 * perPiece)
     #expect(memory.byteCount == 10 << 20)
     // In an order in which all pieces are used until the end.
-    for first in 0..<512 {
-      for page in stride(from: first, to: pages.count, by: 512) { giveBack(pages[page]) }
+    for first in 0..<perPiece {
+      for page in stride(from: first, to: pages.count, by: perPiece) { giveBack(pages[page]) }
     }
     #expect(memory.byteCount <= 4 << 20)
     // What was given back is used first.

@@ -12,6 +12,12 @@
 
 #pragma clang assume_nonnull begin
 
+/// Where pages are in memory. A page of `peak_page_bytes` begins with its points in the order of the file, and is one
+/// of those that a piece of `peak_piece_bytes`, aligned to its size, consists of. The piece begins with a line for each
+/// of its pages, in order: a copy of the page's points of level 4. So the lines of pages that are side by side are side
+/// by side, too, while the lines within the pages would all need the same few places of the processor's caches.
+enum { peak_line_bytes = 64, peak_page_bytes = 4096, peak_piece_bytes = 1 << 21 };
+
 /// The exact sums of 256 samples.
 struct peak_sums {
   int16_t low, high;
@@ -32,9 +38,9 @@ struct peak_fold {
   const uint32_t *row;
   int64_t row_first;
 
-  /// The points of lower blocks, as in the file, aligned to 64 bytes: for level 4, of consecutive blocks from
-  /// `first_block` on; for level 8, of the block of each pixel's first point and that of the next one's. The last one
-  /// takes the place of any missing after it. Not used for level 0.
+  /// The pages of lower blocks: for level 4, of consecutive blocks from `first_block` on; for level 8, of the block of
+  /// each pixel's first point and that of the next one's. The last one takes the place of any missing after it. Not
+  /// used for level 0.
   const uint32_t *_Nullable const *_Nullable blocks;
   /// How many pointers apart the blocks are.
   long block_step;
@@ -75,10 +81,9 @@ const struct peak_loops *peak_loops_best(void);
 /// Returns the loops of an instruction set, narrowest first, or null if there are no more that this processor has.
 const struct peak_loops *_Nullable peak_loops_of_set(int index);
 
-/// Copies `length` points, a multiple of 16, of each of `count` pages, from number `word` on, to `row`. The pages are
-/// `step` pointers apart in `pages`.
-void peak_gather(uint32_t *row, const uint32_t *_Nullable const *_Nonnull pages, long step, long count, long word,
-                 long length);
+/// Copies the points of a level (0, 4 or 8) of each of `count` pages to `row`. The pages are `step` pointers apart in
+/// `pages`.
+void peak_gather(uint32_t *row, const uint32_t *_Nullable const *_Nonnull pages, long step, long count, int level);
 
 /// Copies points as pixels, which are written as by `fold`.
 void peak_copy(uint32_t *pixels, long step, const uint32_t *points, long count);

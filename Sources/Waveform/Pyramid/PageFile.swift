@@ -69,11 +69,11 @@ final class PageFile: PyramidSource {
 /// A page's points in memory. Immutable.
 ///
 /// Peaks and loudness are apart, because most slices show only peaks. Both are in the order of the file
-/// (`PyramidLayout.word`).
+/// (`PyramidLayout.word`). The peaks of level 4 are also in the page's line.
 @safe
 final class PyramidPage: Sendable {
   /// The memory of a page: its points, and the overhead of `malloc` and the tables.
-  static let cost = Int(PyramidLayout.pageBytes) + 128
+  static let cost = Int(PyramidLayout.pageBytes) + 192
 
   private nonisolated(unsafe) let memory: UnsafeMutableRawPointer
 
@@ -88,6 +88,8 @@ final class PyramidPage: Sendable {
       unsafe (peaks + index).initialize(to: PointPeaks(word: word))
       unsafe (loudness + index).initialize(to: PointLoudness(word: word))
     }
+    let levelFour = unsafe peaks + PyramidLayout.word(level: 4, point: 0)
+    unsafe PageMemory.line(of: memory).copyMemory(from: levelFour, byteCount: PageMemory.lineBytes)
   }
 
   deinit { unsafe PageMemory.shared.giveBack(memory) }

@@ -1,3 +1,4 @@
+import CPeaks
 import Glibc
 import Synchronization
 
@@ -5,16 +6,22 @@ import Synchronization
 ///
 /// A slice of a long recording reads a few numbers of thousands of pages. If these are anywhere in the heap, the
 /// processor has to look up the address of each: that took as long as all else. So pages share pieces of 2 MB, which
-/// the system maps as a whole ("huge pages", Documentation/admin-guide/mm/transhuge.rst of Linux) if it can.
+/// the system maps as a whole ("huge pages", Documentation/admin-guide/mm/transhuge.rst of Linux) if it can. A piece
+/// begins with a line of 64 bytes for each of its pages (CPeaks.h).
 @safe
 final class PageMemory: Sendable {
   /// The memory of the process.
   static let shared = PageMemory()
 
   /// The bytes of a page, and the bytes that are mapped together. Both are powers of two.
-  private static let pageBytes = Int(PyramidLayout.pageBytes)
-  private static let pieceBytes = 2 << 20
-  private static let pagesPerPiece = pieceBytes / pageBytes
+  private static let pageBytes = peak_page_bytes
+  private static let pieceBytes = peak_piece_bytes
+  /// The bytes of a page's line.
+  static let lineBytes = peak_line_bytes
+  /// The place of the first page, after the lines.
+  private static let firstPage = pieceBytes / pageBytes * lineBytes / pageBytes
+  /// The number of pages of a piece.
+  static let pagesPerPiece = pieceBytes / pageBytes - firstPage
 
   private struct State {
     /// The number of used pages of each piece, by its address.
@@ -59,6 +66,12 @@ final class PageMemory: Sendable {
     if isUnused { unsafe munmap(UnsafeMutableRawPointer(bitPattern: piece), Self.pieceBytes) }
   }
 
+  /// Returns the line of a page in use.
+  static func line(of page: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
+    let within = Int(UInt(bitPattern: page) & UInt(pieceBytes - 1))
+    return unsafe page - within + within / (pageBytes / lineBytes)
+  }
+
   private static func piece(of address: UInt) -> UInt { address & ~UInt(pieceBytes - 1) }
 
   /// Maps a piece. The first one consists of ordinary pages: a process that reads little needs little.
@@ -78,6 +91,6 @@ final class PageMemory: Sendable {
     }
     state.used[piece] = 0
     // In descending order, so that they're taken in ascending order.
-    for page in (0..<pagesPerPiece).reversed() { state.free.append(piece + UInt(page * pageBytes)) }
+    for page in (0..<pagesPerPiece).reversed() { state.free.append(piece + UInt((firstPage + page) * pageBytes)) }
   }
 }

@@ -30,13 +30,12 @@ struct PointRow {
     let perBlock = 256 >> (level & 7)
     self.level = level
     first = firstBlock * Int64(perBlock)
-    let word = PyramidLayout.word(level: level, point: 0)
     let blocks = pages.count / lanes
     let count = blocks * perBlock
     points = unsafe [UInt32](unsafeUninitializedCapacity: count + Self.padding) { row, initializedCount in
       unsafe pages.withAddresses(ofLane: lane) { addresses in
         if let row = row.baseAddress, let addresses = unsafe addresses {
-          unsafe peak_gather(row, addresses, lanes, blocks, word, perBlock)
+          unsafe peak_gather(row, addresses, lanes, blocks, Int32(level))
         }
       }
       for index in count..<count + Self.padding { unsafe row[index] = 0 }
