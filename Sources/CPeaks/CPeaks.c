@@ -1,5 +1,6 @@
 #include "CPeaks.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -123,6 +124,36 @@ void peak_gather(uint32_t *row, const uint32_t *const *pages, long step, long co
   } else {
     gather(row, pages, step, count, first, 256 >> (level & 7));
   }
+}
+
+void peak_mark(uint8_t *mark) {
+  // Not stored for every use, because that would move the line between the caches of cores.
+  if (__atomic_load_n(mark, __ATOMIC_RELAXED) == 0) __atomic_store_n(mark, 1, __ATOMIC_RELAXED);
+}
+
+bool peak_take_mark(uint8_t *mark) { return __atomic_exchange_n(mark, 0, __ATOMIC_RELAXED) != 0; }
+
+long peak_find(
+  struct peak_search *search, const uint32_t *const *pages, uint8_t *marks, const uint32_t **found, long step) {
+  const int64_t per_group = (int64_t)1 << 24, first = search->frame, group_end = (first | (per_group - 1)) + 1;
+  const long within = (long)((group_end - first + search->step - 1) / search->step);
+  const long count = within < search->count ? within : search->count;
+  long missing = 0;
+  int64_t frame = first;
+  for (long i = 0; i < count; i++) {
+    const long index = 1 + (uint8_t)(frame >> 16);
+    const uint32_t *page = pages[index];
+    found[i * step] = page;
+    if (page == NULL) {
+      missing++;
+    } else {
+      peak_mark(&marks[index]);
+    }
+    frame += search->step;
+  }
+  search->frame = frame;
+  search->count -= count;
+  return missing;
 }
 
 void peak_copy(uint32_t *pixels, long step, const uint32_t *points, long count) {

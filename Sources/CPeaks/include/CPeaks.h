@@ -8,6 +8,7 @@
 // (Waveform) and SparseFrames' (Denoise).
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #pragma clang assume_nonnull begin
@@ -84,6 +85,26 @@ const struct peak_loops *_Nullable peak_loops_of_set(int index);
 /// Copies the points of a level (0, 4 or 8) of each of `count` pages to `row`. The pages are `step` pointers apart in
 /// `pages`.
 void peak_gather(uint32_t *row, const uint32_t *_Nullable const *_Nonnull pages, long step, long count, int level);
+
+/// Lower blocks that are looked up in order: see PageNumbers.swift.
+struct peak_search {
+  /// A frame in the next block, and the number of frames from there to one in the block after it.
+  int64_t frame, step;
+  /// The number of blocks left.
+  long count;
+};
+
+/// Looks up the pages of the blocks that are in the same group as the next one. `pages`: those of a lane of that group,
+/// null if missing, of which the upper block's is the first. Stores them in `found`, `step` pointers apart, and sets
+/// the marks of those that aren't missing. Returns the number of missing ones.
+long peak_find(struct peak_search *search, const uint32_t *_Nullable const *_Nonnull pages, uint8_t *marks,
+               const uint32_t *_Nullable *_Nonnull found, long step);
+
+/// Marks a page as used.
+void peak_mark(uint8_t *mark);
+
+/// Removes a mark. Returns whether there was one.
+bool peak_take_mark(uint8_t *mark);
 
 /// Copies points as pixels, which are written as by `fold`.
 void peak_copy(uint32_t *pixels, long step, const uint32_t *points, long count);

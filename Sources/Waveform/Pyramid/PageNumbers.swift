@@ -1,9 +1,12 @@
+import CPeaks
+
 /// The numbers of the pages that a batch of pixels needs, in order: all lanes of each block, lower blocks first.
 ///
-/// They are computed while they are looked up. Making a list of them took longer than that.
+/// A table of pages finds their blocks without them; they are listed only if pages are missing.
 struct PageNumbers: Sequence {
   private let layout: PyramidLayout
-  private let lanes: Range<Int>
+  /// The lanes.
+  let lanes: Range<Int>
   private let firstFrame: Int64
   private let step: Int64
   /// Number of lower blocks.
@@ -20,6 +23,17 @@ struct PageNumbers: Sequence {
 
   /// The first lower block.
   var firstLower: Int64 { firstFrame >> 16 }
+
+  /// The groups of all blocks.
+  var groups: Range<Int64> {
+    guard lowerCount > 0 else { return upper }
+    let lower = firstFrame >> 24..<(firstFrame + step * Int64(lowerCount - 1)) >> 24 + 1
+    guard !upper.isEmpty else { return lower }
+    return Swift.min(lower.lowerBound, upper.lowerBound)..<Swift.max(lower.upperBound, upper.upperBound)
+  }
+
+  /// The search for the lower blocks.
+  var search: peak_search { peak_search(frame: firstFrame, step: step, count: lowerCount) }
 
   var underestimatedCount: Int { (lowerCount + upper.count) * lanes.count }
 

@@ -13,7 +13,7 @@ package final class PyramidFile: Sendable {
   private let layout: PyramidLayout
   private let source: any PyramidSource
   private let cache: PageCache
-  private let table = PageTable()
+  private let table: PageTable
   private let finishedFrames: Mutex<Int64?>
 
   /// How many pages are collected before they are fetched. For each, the store may have to send a block of 64 KB.
@@ -49,6 +49,7 @@ package final class PyramidFile: Sendable {
 
   private init(_ source: any PyramidSource, _ layout: PyramidLayout, _ frames: Int64?, _ cache: PageCache) {
     (self.source, self.layout, self.cache) = (source, layout, cache)
+    table = PageTable(layout)
     finishedFrames = Mutex(frames)
   }
 
@@ -94,9 +95,10 @@ package final class PyramidFile: Sendable {
     try check(window)
     var slice = WaveformSlice(empty: window)
     var rest = window
+    var directory = table.current
     if let reader = PeakReader(layout: layout, window: window, loops: loops) {
       try reader.forEachBatch { (batch) throws(WaveformError) in
-        try pages(batch.pages, of: window, waiting: waiting).read { pages in
+        try pages(batch.pages, in: &directory, of: window, waiting: waiting).read { pages in
           slice.appendPeaks(ofPixels: batch.pixels.count) { reader.read(batch, pages, into: &$0, at: $1) }
         }
       }
@@ -120,7 +122,7 @@ package final class PyramidFile: Sendable {
   package func verify(_ window: WaveformWindow) throws(WaveformError) {
     try check(window)
     try forEachBatch(of: window) { (numbers) throws(WaveformError) in
-      var set = table.pages(numbers)
+      var set = table.current.pages(numbers)
       if set.missingCount > 0 { try fill(&set, numbers, of: window, waiting: true) }
     }
   }
@@ -132,7 +134,7 @@ package final class PyramidFile: Sendable {
     try check(window)
     var wanted: [Int64] = []
     try forEachBatch(of: window) { (numbers) throws(WaveformError) in
-      let set = table.pages(numbers)
+      let set = table.current.pages(numbers)
       if set.missingCount > 0 {
         for (index, number) in numbers.enumerated() where set.isMissing(index) { wanted.append(number) }
       }
@@ -187,12 +189,23 @@ package final class PyramidFile: Sendable {
 
   // MARK: Pages
 
-  /// Returns the pages with these numbers, in order: from memory, or read and verified.
+  /// Returns the pages with these numbers, in order: from `directory`, or read and verified. If pages are read,
+  /// `directory` has them afterward.
   private func pages(
-    _ numbers: some Sequence<Int64>, of window: WaveformWindow, waiting: Bool = true
+    _ numbers: PageNumbers, in directory: inout PageDirectory, of window: WaveformWindow, waiting: Bool
   ) throws(WaveformError) -> PageSet {
-    var set = table.pages(numbers)
-    if set.missingCount > 0 { try fill(&set, Array(numbers), of: window, waiting: waiting) }
+    var set = directory.pages(numbers)
+    if set.missingCount > 0 {
+      try fill(&set, Array(numbers), of: window, waiting: waiting)
+      directory = table.current
+    }
+    return set
+  }
+
+  /// Returns the pages with these numbers, in order: from memory, or read and verified.
+  private func pages(_ numbers: [Int64], of window: WaveformWindow, waiting: Bool) throws(WaveformError) -> PageSet {
+    var set = table.current.pages(numbers)
+    if set.missingCount > 0 { try fill(&set, numbers, of: window, waiting: waiting) }
     return set
   }
 

@@ -57,6 +57,8 @@
 struct PyramidLayout: Equatable, Sendable {
   static let levels = 16
   static let levelsPerBlock = 8
+  /// An upper block and the lower ones that it covers.
+  static let blocksPerGroup: Int64 = 257
   static let blockPoints = 510
   /// Frames per lower block.
   static let blockFrames: Int64 = 65_536
@@ -94,14 +96,19 @@ struct PyramidLayout: Equatable, Sendable {
   /// Returns the page of lane 0 of a block; the other lanes follow.
   @inline(__always)
   func page(upper: Bool, block: Int64) -> Int64 {
-    1 + (upper ? block * 257 : block + block >> 8 + 1) * Int64(lanes)
+    1 + (upper ? block * Self.blocksPerGroup : block + block >> 8 + 1) * Int64(lanes)
   }
 
   /// Whether a page won't change any more, and so has a checksum, once the file has this many whole points of level 0.
   func isFinal(page: Int64, points: Int64) -> Bool {
-    let unit = (page - 1) / Int64(lanes)
-    let (group, place) = (unit / 257, unit % 257)
-    return place == 0 ? (group + 1) << 16 <= points : (group << 8 + place) << 8 <= points
+    let (group, index, _) = place(page: page)
+    return index == 0 ? (group + 1) << 16 <= points : (group << 8 + Int64(index)) << 8 <= points
+  }
+
+  /// Returns the group of a page's block, the block's index there, which is 0 for the upper one, and the page's lane.
+  func place(page: Int64) -> (group: Int64, index: Int, lane: Int) {
+    let (unit, lane) = (page - 1).quotientAndRemainder(dividingBy: Int64(lanes))
+    return (unit / Self.blocksPerGroup, Int(unit % Self.blocksPerGroup), Int(lane))
   }
 
   /// Number of pages in a finished file, including its header.
