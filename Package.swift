@@ -140,7 +140,7 @@ let package = Package(
       name: "AudioServiceTests",
       dependencies: [
         "Terms", "AudioService", "AudioIO", "Denoise", "HTTP", "Jobs", "Labels", "Media", "Processing", "S3Storage",
-        "Storage", "Waveform", "Webhooks", "CLinux", "Contract", "PresentRows", "Receivers",
+        "Storage", "Waveform", "Webhooks", "CLinux", "Contract", "PresentRows", "Randomness", "Receivers",
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),

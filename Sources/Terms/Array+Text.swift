@@ -11,17 +11,20 @@ extension Array<UInt8> {
 
   /// Appends a number in decimal digits, with a minus sign if it's negative.
   package mutating func append(decimal number: Int64) {
-    // The longest number has 19 digits.
-    var digits = InlineArray<20, UInt8>(repeating: 0)
-    var (start, rest) = (20, number.magnitude)
-    repeat {
-      start -= 1
-      digits[start] = UInt8(truncatingIfNeeded: 0x30 + rest % 10)
-      rest /= 10
-    } while rest > 0
     if number < 0 { append(0x2d) }
-    append(addingCapacity: 20 - start) { [start] output in
-      for index in start..<20 { output.append(digits[index]) }
+    let magnitude = number.magnitude
+    // The longest number has 19 digits.
+    var (count, power) = (1, UInt64(10))
+    while count < 19, magnitude >= power { (count, power) = (count + 1, power &* 10) }
+    append(addingCapacity: count) { [count] output in
+      unsafe output.withUnsafeMutableBufferPointer { room, initializedCount in
+        var rest = magnitude
+        for index in (0..<count).reversed() {
+          unsafe room[index] = UInt8(truncatingIfNeeded: 0x30 + rest % 10)
+          rest /= 10
+        }
+        initializedCount = count
+      }
     }
   }
 }

@@ -1,6 +1,7 @@
 import Denoise
 import Foundation
 import HTTP
+import Randomness
 import Testing
 import Waveform
 
@@ -16,6 +17,30 @@ import Waveform
   private func problem(_ body: () async throws -> Void) async -> Problem? {
     do { try await body() } catch { return AudioService.problem(for: error) }
     return nil
+  }
+
+  @Test(
+    "a decimal number has the value that its text has in Swift",
+    arguments: [
+      "0", "7", "007", "0.1", "1234.5678", "0.000000000000001", "999999999999999", "9.99999999999999",
+      "123456789012345",
+      "1234567890123456", "0.1234567890123456", "99999999999999999999", "1.5e3", "-2.25", "5e-324", "1E+2",
+    ])
+  func decimal(text: String) { #expect(Double(decimal: text) == Double(text)) }
+
+  @Test(
+    "what isn't a decimal number is refused",
+    arguments: ["", ".", "..", "1..2", "1.2.3", "1,5", "0x10", "nan", "inf", "1e999", "1 ", "e", "1e", "½", "1_000"])
+  func noDecimal(text: String) { #expect(Double(decimal: text) == nil) }
+
+  @Test func randomDecimalsHaveTheValueThatTheirTextHasInSwift() {
+    var random = TestRandom(for: 0)
+    for _ in 0..<10_000 {
+      let digits = (0..<Int.random(in: 1...17, using: &random)).map { _ in "\(Int.random(in: 0...9, using: &random))" }
+      let point = Int.random(in: 1...digits.count, using: &random)
+      let text = digits[..<point].joined() + (point < digits.count ? "." + digits[point...].joined() : "")
+      #expect(Double(decimal: text) == Double(text), "\(text)")
+    }
   }
 
   @Test func moreParametersThanAnythingHasAreRefused() throws {

@@ -68,7 +68,7 @@ struct QueryParameters {
 extension Int {
   /// Parses an integer as written in JSON. Unlike `Int`, rejects a plus sign.
   init?(digits text: String) {
-    guard !text.hasPrefix("+"), let number = Int(text) else { return nil }
+    guard text.utf8.first != UInt8(ascii: "+"), let number = Int(text) else { return nil }
     self = number
   }
 }
@@ -76,10 +76,39 @@ extension Int {
 extension Double {
   /// Parses a finite decimal number. Unlike `Double`, rejects hexadecimal, "nan", and "infinity".
   init?(decimal text: String) {
+    if let number = Self.short(text) {
+      self = number
+      return
+    }
     let isDecimal = text.utf8.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
     guard isDecimal, let number = Double(text), number.isFinite else { return nil }
     self = number.withoutNegativeZero
   }
+
+  /// Parses a number of at most 15 digits, some of which may follow a point, and nothing else. Returns nil for any
+  /// other text.
+  ///
+  /// The digits and the power of ten are exact, so dividing them rounds only once, like `Double` of the text.
+  private static func short(_ text: String) -> Double? {
+    var (digits, count, decimals) = (0, 0, Int?.none)
+    for byte in text.utf8 {
+      switch byte {
+      case 0x30...0x39:
+        guard count < 15 else { return nil }
+        digits = digits * 10 + Int(byte - 0x30)
+        count += 1
+        if let known = decimals { decimals = known + 1 }
+      case UInt8(ascii: ".") where decimals == nil && count > 0: decimals = 0
+      default: return nil
+      }
+    }
+    guard count > 0, decimals != 0 else { return nil }
+    return Double(digits) / powersOfTen[decimals ?? 0]
+  }
+
+  private static let powersOfTen: [Double] = [
+    1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
+  ]
 
   /// The number with −0 replaced by 0. The two are equal, so −0 passes every range check, but it is written "-0.0",
   /// which is a different name in an entity tag. Every number from a client is converted here.

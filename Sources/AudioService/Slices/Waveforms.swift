@@ -197,7 +197,7 @@ struct Waveforms: Sendable {
     _ id: RecordingID, _ window: WaveformWindow, _ form: WaveformForm, to tag: inout [UInt8]
   ) {
     tag.append(literal: "\"w1-")
-    tag.append(contentsOf: id.text.utf8)
+    id.appendText(to: &tag)
     switch form {
     case .json: tag.append(literal: "-j")
     case .strictJSON: tag.append(literal: "-s")

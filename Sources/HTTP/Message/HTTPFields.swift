@@ -208,7 +208,9 @@ struct FieldSection: Sendable {
     let valueStart = lines.count
     write(&lines)
     let valueLength = lines.count - valueStart
-    for index in valueStart..<lines.count where !ASCII.isFieldValueByte(lines[index]) { lines[index] = ASCII.space }
+    if !Self.isClean(lines.span.extracting(valueStart...)) {
+      for index in valueStart..<lines.count where !ASCII.isFieldValueByte(lines[index]) { lines[index] = ASCII.space }
+    }
     entries.append(Entry(start: start, nameLength: name.utf8CodeUnitCount, valueLength: valueLength))
     lines.append(literal: "\r\n")
   }
@@ -223,9 +225,11 @@ struct FieldSection: Sendable {
     }
   }
 
+  /// Looks at every byte without stopping, so that the compiler can look at several at once.
   private static func isClean(_ value: borrowing Span<UInt8>) -> Bool {
-    for index in value.indices where !ASCII.isFieldValueByte(value[index]) { return false }
-    return true
+    var isClean = true
+    for index in value.indices { isClean = ASCII.isFieldValueByte(value[index]) && isClean }
+    return isClean
   }
 
   fileprivate mutating func remove(_ name: String) {

@@ -39,7 +39,7 @@ package final class RequestTarget: Sendable {
   init(
     parsing target: ArraySlice<UInt8>, method: HTTPMethod, after last: RequestTarget? = nil
   ) throws(HTTPParseError) {
-    guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x23 }) else { throw .malformed(.target) }
+    guard Self.isVisible(target.span) else { throw .malformed(.target) }
     if target.count == 1, target.first == 0x2A {
       guard method == .options else { throw .malformed(.target) }
       (path, segments, query, authority) = ("*", [], [], nil)
@@ -64,6 +64,17 @@ package final class RequestTarget: Sendable {
     path = pathBytes.isEmpty ? "/" : String(decoding: pathBytes, as: UTF8.self)
     segments = try Self.segments(pathBytes)
     query = try Self.query(origin, after: mark)
+  }
+
+  /// Whether all bytes are visible ASCII characters, and none begins a fragment. Looks at every byte without stopping,
+  /// so that the compiler can look at several at once.
+  private static func isVisible(_ target: Span<UInt8>) -> Bool {
+    var isVisible = true
+    for index in target.indices {
+      let byte = target[index]
+      isVisible = (byte > 0x20) && (byte < 0x7F) && (byte != 0x23) && isVisible
+    }
+    return isVisible
   }
 
   private func hasPath(_ bytes: ArraySlice<UInt8>) -> Bool {

@@ -35,11 +35,11 @@ struct UUIDv7: Hashable, Comparable, Sendable {
 
   /// Parses an ID. Fails unless the text is exactly in the form of `text`: lower case, version 7.
   init?(_ text: String) {
-    guard text.utf8.count == 36 else { return nil }
+    let digits = text.utf8.span
+    guard digits.count == 36 else { return nil }
     var words: (high: UInt64, low: UInt64) = (0, 0)
-    var position = 0
-    for digit in text.utf8 {
-      defer { position += 1 }
+    for position in 0..<36 {
+      let digit = digits[position]
       if Self.isDash(position) {
         guard digit == UInt8(ascii: "-") else { return nil }
         continue
@@ -61,13 +61,24 @@ struct UUIDv7: Hashable, Comparable, Sendable {
   var text: String {
     var digits: [UInt8] = []
     digits.reserveCapacity(36)
-    for word in [high, low] {
-      for shift in stride(from: UInt64(60), through: 0, by: -4) {
-        if Self.isDash(digits.count) { digits.append(UInt8(ascii: "-")) }
-        digits.append(Self.hexDigits[Int(word >> shift & 0xF)])
+    appendText(to: &digits)
+    return String(decoding: digits, as: UTF8.self)
+  }
+
+  /// Appends the bytes of `text`.
+  func appendText(to bytes: inout [UInt8]) {
+    bytes.append(addingCapacity: 36) { output in
+      var (word, rest) = (high, low)
+      for position in 0..<36 {
+        if Self.isDash(position) {
+          output.append(UInt8(ascii: "-"))
+          continue
+        }
+        let digit = UInt8(truncatingIfNeeded: word >> 60)
+        output.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
+        (word, rest) = (word << 4 | rest >> 60, rest << 4)
       }
     }
-    return String(decoding: digits, as: UTF8.self)
   }
 
   static func < (a: UUIDv7, b: UUIDv7) -> Bool {
@@ -78,7 +89,6 @@ struct UUIDv7: Hashable, Comparable, Sendable {
     position == 8 || position == 13 || position == 18 || position == 23
   }
 
-  private static let hexDigits = Array("0123456789abcdef".utf8)
   private static let latest = Mutex(UUIDClock())
 
   private static func value(ofDigit digit: UInt8) -> UInt64? {
