@@ -45,7 +45,7 @@ extension HTTPConnection {
       }
     }
     answerIsQueued = rest == nil
-    flush()
+    if rest != nil || response.body.bytesAtHand == nil || !loop.sendsLater(self) { flush() }
     schedule()
     return rest
   }
@@ -100,7 +100,7 @@ extension HTTPConnection {
     while isWritable, !output.isEmpty {
       rounds += 1
       // Eight calls send up to 4 MB of a file; then it's another connection's turn.
-      if rounds > 8 { return loop.async { [self] in resumeOutput() } }
+      if rounds > 8 { return loop.async { [self] in sendQueued() } }
       switch output.write(to: socket) {
       case .moved(let count):
         exchange?.bytesSent += Int64(count)
@@ -120,7 +120,7 @@ extension HTTPConnection {
     if output.isEmpty { outputEmptied() }
   }
 
-  private func resumeOutput() {
+  func sendQueued() {
     flush()
     advance()
   }

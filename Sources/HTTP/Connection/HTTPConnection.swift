@@ -3,7 +3,7 @@ import Dispatch
 /// One client's connection: performs what `ConnectionState` decides. All state is confined to the loop's queue.
 ///
 /// This file covers the connection's life; `HTTPConnection+Input` reads and `HTTPConnection+Output` writes.
-final class HTTPConnection: EventHandler, @unchecked Sendable {
+final class HTTPConnection: EventHandler, AnswerSender, @unchecked Sendable {
   let core: ServerCore
   private let tally: AnswerTally
   let loop: EventLoop
