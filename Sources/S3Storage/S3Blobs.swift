@@ -177,6 +177,9 @@ package final class S3Blobs: Blobs {
     try cache.fetch(key, ranges)
   }
 
+  /// Whether the cache has the blocks that ranges of an object are in.
+  package func isAtHand(_ key: ObjectKey, _ ranges: [Range<Int64>]) -> Bool { cache.isAtHand(key, ranges) }
+
   /// Throws if this is another bucket than the catalog describes, so that nothing is given up as missing.
   func checkIdentity() throws(StorageError) { try identity?.check(by: client) }
 

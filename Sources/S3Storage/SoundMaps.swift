@@ -69,7 +69,7 @@ final class SoundMaps: Sendable {
       default: break
       }
       if searches.count >= limit { Self.forgetSome(of: &searches, now) }
-      let errand = Errand()
+      let errand = Errand(asksStore: true)
       searches[key] = .underWay(errand)
       return .fetch(errand)
     }

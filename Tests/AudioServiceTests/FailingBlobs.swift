@@ -22,6 +22,8 @@ final class FailingBlobs: Blobs {
   let adopting = Mutex<(@Sendable () throws(StorageError) -> Void)?>(nil)
   /// The objects whose copy was discarded.
   let discarded = Mutex<[ObjectKey]>([])
+  /// Whether all bytes can be read without another machine.
+  let atHand = Mutex(false)
   /// How often something was put.
   let puts = Counter()
 
@@ -72,6 +74,7 @@ final class FailingBlobs: Blobs {
     return try store.read(key, ranges)
   }
   func fetch(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) { _ = try read(key, ranges) }
+  func isAtHand(_ key: ObjectKey, _ ranges: [Range<Int64>]) -> Bool { atHand.withLock { $0 } }
   func look(at key: ObjectKey) -> FileLook { fetching.withLock { $0 } == nil ? store.look(at: key) : .unknown }
   func delete(_ key: ObjectKey) { store.delete(key) }
   func deleteDiscarded(_ keys: [ObjectKey]) { store.deleteDiscarded(keys) }

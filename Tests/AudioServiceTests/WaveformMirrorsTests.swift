@@ -84,7 +84,7 @@ import Waveform
   private func table(_ mirrors: WaveformMirrors) -> WaveformTable {
     WaveformTable(
       catalog: bench.catalog, blobs: bench.store, growingWaveforms: bench.store, live: elsewhere,
-      work: StoreQueue(on: WorkQueue(label: "table")),
+      work: StoreQueue(on: WorkQueue(label: "table")), localWork: WorkQueue(label: "disk"),
       repairs: WaveformRepairs(
         catalog: bench.catalog, blobs: bench.store, runner: bench.runner, log: ServiceLog(bench.logged.logger)),
       mirrors: mirrors)

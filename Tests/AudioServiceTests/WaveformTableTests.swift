@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import PresentRows
 import Processing
@@ -66,7 +67,39 @@ import Waveform
       catalog: bench.catalog, blobs: bench.store, runner: bench.runner, log: ServiceLog(bench.logged.logger))
     return WaveformTable(
       catalog: bench.catalog, blobs: bench.store, growingWaveforms: bench.store, live: bench.runner.live,
-      work: StoreQueue(on: WorkQueue(label: "table")), repairs: repairs, openFile: openFile)
+      work: StoreQueue(on: WorkQueue(label: "table")), localWork: WorkQueue(label: "disk"), repairs: repairs,
+      openFile: openFile)
+  }
+
+  @Test("a window that this machine has on its disk is shown although too many requests wait for the store")
+  func windowAtHand() async throws {
+    var made: FailingBlobs?
+    let bench = try TestBench(blobs: {
+      let blobs = FailingBlobs($0)
+      made = blobs
+      return blobs
+    })
+    let blobs = try #require(made)
+    let (recording, other) = (try bench.recording(), try bench.recording())
+    for recording in [recording, other] { try bench.makeWaveform(of: recording) }
+    let (store, gate) = (StoreQueue(threads: 1, waitingLimit: 0), DispatchSemaphore(value: 0))
+    defer { gate.signal() }
+    store.start { gate.wait() }
+    let repairs = WaveformRepairs(
+      catalog: bench.catalog, blobs: blobs, runner: bench.runner, log: ServiceLog(bench.logged.logger))
+    let table = WaveformTable(
+      catalog: bench.catalog, blobs: blobs, growingWaveforms: bench.store, live: bench.runner.live, work: store,
+      localWork: WorkQueue(label: "disk"), repairs: repairs)
+    blobs.atHand.withLock { $0 = true }
+    let waveform = try await table.open(recording.id)
+    let window = try WaveformWindow(WaveformQuery(resolution: .scale(256)), of: waveform.extent)
+    blobs.atHand.withLock { $0 = false }
+    await #expect(throws: StorageError.self) { try await table.fetch(window, of: waveform, for: .unknown) }
+    await #expect(throws: StorageError.self) { try await table.open(other.id) }
+    blobs.atHand.withLock { $0 = true }
+    #expect(try await table.fetch(window, of: waveform, for: .unknown) == nil)
+    #expect(try waveform.slice(window).length == window.pixelCount)
+    await #expect(throws: ServiceError.self, "no store knows more") { try await table.open(RecordingID()) }
   }
 
   @Test func aRecordingThatIsDeletedWhileItsWaveformIsOpenedDoesNotReturn() async throws {

@@ -121,6 +121,68 @@ import Testing
     #expect(fetched.reduce(0) { $0 + $1[1] - $1[0] + 1 } == content.count)
   }
 
+  // MARK: At hand
+
+  @Test("blocks that the cache has are at hand, also after a restart, and asking for that asks the store for nothing")
+  func atHand() async throws {
+    let test = try CacheTest()
+    let content = TestStore.bytes(12 * CacheTest.block)
+    let (key, block) = (try await test.put(content), Int64(CacheTest.block))
+    let begun = test.store.received.count
+    try await test.blocking {
+      let cache = try test.cache()
+      #expect(!cache.isAtHand(key, [0..<1]))
+      #expect(test.store.received.count == begun)
+      _ = try cache.read(key, [0..<1, 8 * block..<8 * block + 1])
+      #expect(cache.isAtHand(key, [0..<block, 8 * block..<9 * block, 0..<0]))
+      #expect(!cache.isAtHand(key, [0..<block + 1]) && !cache.isAtHand(key, [0..<1, block..<block + 1]))
+    }
+    let before = test.store.received.count
+    try await test.blocking {
+      let cache = try test.cache()
+      #expect(!cache.isAtHand(key, [7 * block..<8 * block + 1]))
+      #expect(cache.isAtHand(key, [8 * block..<9 * block]))
+      // The disk has lost some of what was written.
+      try CacheTest.change(test.objectPath(key)) { $0[5] ^= 1 }
+      #expect(!cache.isAtHand(key, [0..<1]))
+      #expect(cache.isAtHand(key, [8 * block..<9 * block]))
+    }
+    #expect(test.store.received.count == before)
+    try await test.blocking {
+      // An index that can't be read is begun again by the next reader.
+      try CacheTest.change(test.indexPath(key)) { $0[0] ^= 1 }
+      let cache = try test.cache()
+      #expect(!cache.isAtHand(key, [8 * block..<9 * block]))
+      #expect(try cache.read(key, 8 * block..<8 * block + 9) == Array(content[8 * 65_536..<8 * 65_536 + 9]))
+    }
+  }
+
+  @Test("whether blocks are at hand is known at once while the store is silent about others, and about other objects")
+  func atHandMeanwhile() async throws {
+    let test = try CacheTest()
+    let (key, other, block) = (try await test.put(content), try await test.put(content), Int64(CacheTest.block))
+    let cache = try test.cache()
+    _ = try await test.blocking { try cache.read(key, 0..<1) }
+    let before = test.store.received.count
+    let (gate, end) = AsyncStream.makeStream(of: Never.self)
+    test.store.fail(.holds(until: gate))
+    async let bytes = test.blocking { try cache.read(key, block..<block + 1) }
+    while test.store.received.count < before + 1 { await Task.yield() }
+    #expect(try await test.blocking { cache.isAtHand(key, [0..<block]) })
+    #expect(try await test.blocking { !cache.isAtHand(key, [block..<block + 1]) })
+    end.finish()
+    #expect(try await bytes?.count == 1)
+    #expect(try await test.blocking { cache.isAtHand(key, [block..<block + 1]) })
+    // The same while the store is asked what an object is.
+    let (gate2, end2) = AsyncStream.makeStream(of: Never.self)
+    test.store.fail(.holds(until: gate2))
+    async let beginning = test.blocking { try cache.read(other, 0..<1) }
+    while test.store.received.count < before + 2 { await Task.yield() }
+    #expect(try await test.blocking { !cache.isAtHand(other, [0..<1]) })
+    end2.finish()
+    #expect(try await beginning?.count == 1)
+  }
+
   // MARK: Restarts
 
   @Test("what was cached needs no request after a restart, whether in part or whole")

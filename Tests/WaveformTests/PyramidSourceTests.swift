@@ -11,6 +11,8 @@ private final class DistantPyramid: PyramidSource {
   private let bytes: Mutex<Data>
   private let asked = Mutex((fetched: Set<Int64>(), read: Set<Int64>()))
   let isAway = Mutex(false)
+  /// The pages that can be read without waiting.
+  let near = Mutex<Set<Int64>>([])
 
   init(_ recording: Recording) throws {
     bytes = Mutex(
@@ -35,6 +37,8 @@ private final class DistantPyramid: PyramidSource {
   var isApart: Bool { true }
 
   func check(pages count: Int64) {}
+
+  func isAtHand(_ runs: [Range<Int64>]) -> Bool { near.withLock { $0.isSuperset(of: runs.joined()) } }
 
   func fetch(_ runs: [Range<Int64>]) throws(WaveformError) {
     if isAway.withLock({ $0 }) { throw .unavailable(PagesUnavailable(Fault.away)) }
@@ -85,6 +89,25 @@ struct PyramidSourceTests {
       #expect(try pyramid.slice(window, waiting: false) == pyramid.slice(window))
       #expect(source.takeAsked() == ([], []))
     }
+  }
+
+  @Test("a window is at hand if each of its pages is near or in memory")
+  func atHand() throws {
+    let source = try DistantPyramid(Self.recording)
+    let pyramid = try PyramidFile(source, cache: PageCache(limit: 1 << 30))
+    let window = try window(WaveformQuery(start: 20, end: 40, resolution: .width(300)))
+    #expect(try !pyramid.isAtHand(window))
+    _ = source.takeAsked()
+    try pyramid.fetch(window)
+    let pages = source.takeAsked().fetched
+    source.near.withLock { $0 = Set(pages.dropFirst()) }
+    #expect(try !pyramid.isAtHand(window))
+    source.near.withLock { $0 = pages }
+    #expect(try pyramid.isAtHand(window))
+    #expect(source.takeAsked() == ([], []), "nothing was fetched for that")
+    _ = try pyramid.slice(window)
+    source.near.withLock { $0 = [] }
+    #expect(try pyramid.isAtHand(window), "its pages are in memory")
   }
 
   @Test("a short window of a long recording needs few pages")

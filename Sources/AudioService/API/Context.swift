@@ -93,7 +93,8 @@ final class Context: Sendable {
     mirrors = WaveformMirrors(configuration, catalog: catalog, media: media, live: runner.live, log: log)
     waveforms = WaveformTable(
       catalog: catalog, blobs: blobs, growingWaveforms: growingWaveforms, live: runner.live, work: storeWork,
-      repairs: WaveformRepairs(catalog: catalog, blobs: blobs, runner: runner, log: log), mirrors: mirrors)
+      localWork: work, repairs: WaveformRepairs(catalog: catalog, blobs: blobs, runner: runner, log: log),
+      mirrors: mirrors)
     runner.live.whenRemoved { [webhooks, weak waveforms, weak mirrors, counter] id, job in
       mirrors?.drop(id)
       webhooks.jobEnded(id)

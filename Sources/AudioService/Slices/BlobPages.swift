@@ -32,6 +32,8 @@ struct BlobPages: PyramidSource {
     }
   }
 
+  func isAtHand(_ runs: [Range<Int64>]) -> Bool { blobs.isAtHand(key, Self.ranges(of: runs)) }
+
   func fetch(_ runs: [Range<Int64>]) throws(WaveformError) {
     try available { () throws(StorageError) in try blobs.fetch(key, Self.ranges(of: runs)) }
   }

@@ -42,6 +42,13 @@ struct OpenWaveform: Sendable {
     return pyramid?.isApart ?? false
   }
 
+  /// Whether all that a window shows of the pyramid is on this machine's disk or in memory. Blocks, but waits for no
+  /// other machine. False for a window that needs samples, and if there is any fault.
+  func isAtHand(_ window: WaveformWindow) -> Bool {
+    guard !window.needsSamples || sound == nil, let pyramid else { return false }
+    return (try? pyramid.isAtHand(window)) ?? false
+  }
+
   /// Fetches what a window shows; returns the file with the samples if it needs them. Blocks. Throws like `slice`.
   func fetch(_ window: WaveformWindow) throws -> LocalFile? {
     if window.needsSamples, let sound { return try intact(sound) { try $0.fetch() } }

@@ -19,6 +19,8 @@ final class WaveformTable: Sendable {
   private let mirrors: WaveformMirrors?
   private let live: LiveJobs
   private let work: StoreQueue
+  /// For what needs the disk and the catalog only.
+  private let localWork: WorkQueue
   private let repairs: WaveformRepairs
   private let openFile: @Sendable (String) throws(WaveformError) -> PyramidFile
 
@@ -26,7 +28,7 @@ final class WaveformTable: Sendable {
   /// moment.
   init(
     catalog: Catalog, blobs: any Blobs, growingWaveforms: any GrowingWaveforms, live: LiveJobs, work: StoreQueue,
-    repairs: WaveformRepairs, mirrors: WaveformMirrors? = nil, limit: Int = 256,
+    localWork: WorkQueue, repairs: WaveformRepairs, mirrors: WaveformMirrors? = nil, limit: Int = 256,
     openFile: @escaping @Sendable (String) throws(WaveformError) -> PyramidFile = { path throws(WaveformError) in
       try PyramidFile(path: path)
     }
@@ -36,7 +38,7 @@ final class WaveformTable: Sendable {
     self.growingWaveforms = growingWaveforms
     self.mirrors = mirrors
     self.live = live
-    self.work = work
+    (self.work, self.localWork) = (work, localWork)
     self.repairs = repairs
     self.openFile = openFile
     let version: @Sendable (RecordingID) -> UInt64 = { catalog.changeCount(of: $0) }
@@ -54,15 +56,19 @@ final class WaveformTable: Sendable {
   /// Returns the current waveform of a tenant's recording. Throws if there is no such recording.
   func open(_ id: RecordingID, of tenant: Tenant) async throws -> OpenWaveform {
     if let known = known(id, of: tenant) { return known }
+    if work.isForOtherMachine, let local = try await localWork.run({ [self] in try loadAtHand(id, of: tenant) }) {
+      return local
+    }
     return try await work.run { [self] in try load(id, of: tenant) }
   }
 
   /// Brings what a window shows onto this machine, in the client's turn, so that making a response needn't wait for
-  /// another one. Keep the result until then. Costs nothing if the store is a folder.
+  /// another one. Keep the result until then. Costs nothing if the store is a folder, and doesn't wait for others that
+  /// wait for the store if the cache has all of it.
   func fetch(
     _ window: WaveformWindow, of waveform: OpenWaveform, for client: Client
   ) async throws -> LocalFile? {
-    guard waveform.isApart(window) else { return nil }
+    guard waveform.isApart(window), await !localWork.run({ waveform.isAtHand(window) }) else { return nil }
     let load: StoreQueue.Load = window.frameRange.count > Self.framesFetchedFirst ? .transfer(client) : .brief
     return try await work.run(as: load) { try waveform.fetch(window) }
   }
@@ -140,6 +146,28 @@ final class WaveformTable: Sendable {
     return unopened(try recording(id, of: tenant), nil)
   }
 
+  /// Returns a finished waveform whose beginning is on this machine; nil if the store must be asked, or if there is any
+  /// fault in what is here. Throws if there is no such recording. Doesn't wait for the store.
+  private func loadAtHand(_ id: RecordingID, of tenant: Tenant) throws -> OpenWaveform? {
+    let version = finished.version(id)
+    let recording = try recording(id, of: tenant)
+    guard recording.waveformState == .ready, let key = recording.waveformKey,
+      blobs.isAtHand(key, [0..<PyramidFile.pageBytes]), let pyramid = try? opened(key)
+    else { return nil }
+    return keep(pyramid, key, of: recording, version: version)
+  }
+
+  private func keep(
+    _ pyramid: PyramidFile, _ key: ObjectKey, of recording: Recording, version: UInt64
+  ) -> OpenWaveform {
+    let waveform = OpenWaveform(
+      recording: recording.id, tenant: recording.tenant, extent: WaveformExtent(finished: pyramid), key: key,
+      pyramid: pyramid, sound: RecordedSound(of: recording, in: blobs))
+    growing.remove(recording.id)
+    finished.keep(waveform, for: recording.id, version: version)
+    return waveform
+  }
+
   /// Reads the job first, then the row: a job that ends in between has its row finished before it leaves the table. nil
   /// if the file that the job was writing is gone.
   private func look(at id: RecordingID, of tenant: Tenant) throws -> OpenWaveform? {
@@ -151,13 +179,7 @@ final class WaveformTable: Sendable {
       return try growing(recording, job)
     }
     do {
-      let pyramid = try finishedPyramid(key)
-      let waveform = OpenWaveform(
-        recording: id, tenant: tenant, extent: WaveformExtent(finished: pyramid), key: key, pyramid: pyramid,
-        sound: RecordedSound(of: recording, in: blobs))
-      growing.remove(id)
-      finished.keep(waveform, for: id, version: version)
-      return waveform
+      return keep(try finishedPyramid(key), key, of: recording, version: version)
     } catch let error as WaveformError where error.isDamage {
       var isGone = false
       if case .io(_, _, ENOENT) = error { isGone = true }

@@ -25,6 +25,10 @@ extension BlockCache {
   /// How much of the disk evicting would free now, in bytes.
   package var evictableBytes: Int64 { table.withLock { $0.evictableBytes } }
 
+  /// How much of the disk evicting would free now, and how much of it is reserved for fetches and not used yet, in
+  /// bytes.
+  var room: (evictable: Int64, promised: Int64) { table.withLock { ($0.evictableBytes, $0.promisedBytes) } }
+
   /// Has objects evicted, soon, until the disk has the free space that the cache leaves, if it can. Doesn't block.
   package func makeRoom() {
     guard !isEvicting.exchange(true, ordering: .acquiringAndReleasing) else { return }
@@ -41,7 +45,7 @@ extension BlockCache {
   func reserve(_ bytes: Int64, of object: CachedObject? = nil) throws(StorageError) -> Room {
     let room = evictions.sync { () -> Room? in
       let room = Room(bytes, of: object, in: self)
-      let (promised, evictable) = table.withLock { ($0.promisedBytes, $0.evictableBytes) }
+      let (evictable, promised) = self.room
       // Nothing is evicted in vain.
       guard promised <= freeBytes() || promised - evictable <= freeBytes() else { return nil }
       evict(for: promised)

@@ -109,6 +109,16 @@ package final class BlockCache: Sendable {
     }
   }
 
+  /// Whether the cache has all blocks that ranges of an object are in, so that reading them needs no store. Waits for
+  /// the disk, to compare with their digests those that an earlier process has left, but never for the store.
+  package func isAtHand(_ key: ObjectKey, _ ranges: [Range<Int64>]) -> Bool {
+    guard let hold = try? acquire(key, asking: false) else { return false }
+    defer { withExtendedLifetime(hold) {} }
+    let object = hold.object
+    defer { account(for: object) }
+    return object.isAtHand(ranges.map { $0.clamped(to: 0..<object.version.bytes) })
+  }
+
   /// Gets the blocks of ranges that are missing. Returns how many bytes were fetched.
   private func fill(_ object: CachedObject, _ ranges: [Range<Int64>]) throws(StorageError) -> Int64 {
     let runs = object.missingRuns(of: ranges)
@@ -275,45 +285,60 @@ package final class BlockCache: Sendable {
   private enum Access: Sendable {
     case found(CachedObject)
     case wait(Errand)
+    /// An earlier process has left files of it.
     case open(Errand)
+    case begin(Errand)
+    /// It isn't here, or only the store can say what it is.
+    case nothing
   }
 
-  /// Returns an object that the caller then holds; nil if there is none.
-  private func acquire(_ key: ObjectKey) throws(StorageError) -> Hold? {
+  /// Returns an object that the caller then holds; nil if there is none. Without `asking`, never waits for the store,
+  /// and returns nil also if the store has to be asked.
+  private func acquire(_ key: ObjectKey, asking: Bool = true) throws(StorageError) -> Hold? {
     precondition(MediaStore.isFileName(key.name), "the name of a file in one folder")
     while true {
-      let access = table.withLock { table -> Access in
-        if let errand = table.busy[key] { return .wait(errand) }
-        if let object = table.entries[key]?.object {
-          table.hold(key)
-          return .found(object)
-        }
-        let errand = Errand()
-        table.busy[key] = errand
-        return .open(errand)
-      }
-      switch access {
+      switch table.withLock({ Self.access(to: key, asking: asking, &$0) }) {
+      case .nothing: return nil
       case .found(let object):
         let hold = Hold(object, in: self)
         guard object.isThere else {
+          // That may wait for another thread, which asks the store.
+          guard asking else { return nil }
           forget(object)
           continue
         }
         touch(key)
         return hold
       case .wait(let errand): if try !errand.wait() { return nil }
-      case .open(let errand): return try open(key, errand)
+      case .open(let errand):
+        // One that turns out to be unusable is begun in the next round.
+        if let hold = try open(key, errand, orElse: .done, { () throws(StorageError) in try left(key) }) { return hold }
+      case .begin(let errand):
+        return try open(key, errand, orElse: .absent) { () throws(StorageError) in
+          try folder.remaking { () throws(StorageError) in try begun(key) }
+        }
       }
     }
   }
 
-  /// Reads the index that an earlier process left, or begins one.
-  private func open(_ key: ObjectKey, _ errand: Errand) throws(StorageError) -> Hold? {
-    let isLeft = table.withLock { $0.entries[key] != nil }
-    let outcome = Result { () throws(StorageError) -> CachedObject? in
-      if isLeft, let object = try left(key) { return object }
-      return try folder.remaking { () throws(StorageError) in try begun(key) }
+  private static func access(to key: ObjectKey, asking: Bool, _ table: inout CacheTable) -> Access {
+    if let errand = table.busy[key] { return asking || !errand.asksStore ? .wait(errand) : .nothing }
+    let entry = table.entries[key]
+    if let object = entry?.object {
+      table.hold(key)
+      return .found(object)
     }
+    guard asking || entry != nil else { return .nothing }
+    let errand = Errand(asksStore: entry == nil)
+    table.busy[key] = errand
+    return entry == nil ? .begin(errand) : .open(errand)
+  }
+
+  /// Makes an entry of what `body` returns, and holds it. `orElse` is how the errand ends if that is nil.
+  private func open(
+    _ key: ObjectKey, _ errand: Errand, orElse: Errand.Outcome, _ body: () throws(StorageError) -> CachedObject?
+  ) throws(StorageError) -> Hold? {
+    let outcome = Result(catching: body)
     let object = try? outcome.get()
     table.withLock { table in
       table.busy[key] = nil
@@ -323,7 +348,7 @@ package final class BlockCache: Sendable {
       table.hold(key)
     }
     switch outcome {
-    case .success(let object): errand.finish(object == nil ? .absent : .done)
+    case .success(let object): errand.finish(object == nil ? orElse : .done)
     case .failure(let error): errand.finish(.failed(error))
     }
     guard let object = try outcome.get() else { return nil }

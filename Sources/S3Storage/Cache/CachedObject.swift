@@ -15,6 +15,8 @@ final class CachedObject: Sendable {
 
   private enum Step: Sendable {
     case nothing
+    /// Some can only be had from the store.
+    case lack
     case wait(Errand)
     case verify(Range<Int>, Errand)
     case fetch(Range<Int>, Errand)
@@ -175,15 +177,9 @@ final class CachedObject: Sendable {
     var fetched: Int64 = 0
     while true {
       switch blocks.withLock({ Self.nextStep(in: wanted, &$0) }) {
-      case .nothing: return fetched
+      case .nothing, .lack: return fetched
       case .wait(let errand): _ = try errand.wait()
-      case .verify(let run, let errand):
-        try settle(run, errand) { () throws(StorageError) in
-          do throws(StorageError) { return try verified(run) } catch {
-            count(-version.range(of: run).count)
-            throw error
-          }
-        }
+      case .verify(let run, let errand): try verify(run, errand)
       case .fetch(let run, let errand):
         try settle(run, errand) { () throws(StorageError) in
           try fetch(run, from: client)
@@ -194,18 +190,52 @@ final class CachedObject: Sendable {
     }
   }
 
-  private static func nextStep(in wanted: Range<Int>, _ blocks: inout Blocks) -> Step {
+  /// Whether the file has all blocks that ranges are in. Compares those that an earlier process has left with their
+  /// digests, and waits for other threads that do so, but not for those that fetch.
+  func isAtHand(_ ranges: [Range<Int64>]) -> Bool {
+    for range in ranges where !range.isEmpty {
+      let wanted = version.blocks(of: range)
+      var isKnown = false
+      while !isKnown {
+        do throws(StorageError) {
+          switch blocks.withLock({ Self.nextStep(in: wanted, fetching: false, &$0) }) {
+          case .nothing: isKnown = true
+          case .wait(let errand): _ = try errand.wait()
+          case .verify(let run, let errand): try verify(run, errand)
+          case .fetch, .lack: return false
+          }
+        } catch {
+          return false
+        }
+      }
+    }
+    return true
+  }
+
+  /// Returns what to do next for the blocks in `wanted`, and marks those as under way. Without `fetching`, leaves those
+  /// alone that are absent or being fetched, and returns `.lack`.
+  private static func nextStep(in wanted: Range<Int>, fetching: Bool = true, _ blocks: inout Blocks) -> Step {
     guard let first = wanted.first(where: { blocks.states[$0] != .present }) else { return .nothing }
-    if let errand = blocks.errands[first] { return .wait(errand) }
+    if let errand = blocks.errands[first] { return fetching || !errand.asksStore ? .wait(errand) : .lack }
     let state = blocks.states[first]
+    guard fetching || state == .claimed else { return .lack }
     let limit = min(wanted.upperBound, first + runLimit)
     let run = first..<((first..<limit).first { blocks.states[$0] != state } ?? limit)
-    let errand = Errand()
+    let errand = Errand(asksStore: state == .absent)
     for block in run {
       blocks.states[block] = .underWay
       blocks.errands[block] = errand
     }
     return state == .claimed ? .verify(run, errand) : .fetch(run, errand)
+  }
+
+  private func verify(_ run: Range<Int>, _ errand: Errand) throws(StorageError) {
+    try settle(run, errand) { () throws(StorageError) in
+      do throws(StorageError) { return try verified(run) } catch {
+        count(-version.range(of: run).count)
+        throw error
+      }
+    }
   }
 
   /// Performs an errand, which returns for each block of `run` whether the file has it.

@@ -11,10 +11,15 @@ final class Errand: Sendable {
     case failed(StorageError)
   }
 
+  /// Whether it may wait for the store; otherwise only for the disk.
+  let asksStore: Bool
   private let group = DispatchGroup()
   private let outcome = Mutex<Outcome?>(nil)
 
-  init() { group.enter() }
+  init(asksStore: Bool = false) {
+    self.asksStore = asksStore
+    group.enter()
+  }
 
   /// Ends it, once.
   func finish(_ result: Outcome) {

@@ -65,6 +65,12 @@ package protocol Blobs: Sendable {
   /// S3: fetches the blocks that the cache lacks, with several requests at a time.
   func fetch(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError)
 
+  /// Whether this machine has all bytes of an object in these ranges, so that `read` waits for no other. May read them.
+  /// Always true in a folder, even if there is no object.
+  ///
+  /// S3: true if the cache has the blocks, until they are evicted.
+  func isAtHand(_ key: ObjectKey, _ ranges: [Range<Int64>]) -> Bool
+
   /// Looks for an object. Costs one system call in a folder. S3: a HEAD, unless the cache has the object.
   func look(at key: ObjectKey) -> FileLook
 

@@ -39,6 +39,9 @@ extension MediaStore: Blobs, Scratch, UploadSpool, GrowingWaveforms {
   /// Does nothing: the object is here.
   package func fetch(_ key: ObjectKey, _ ranges: [Range<Int64>]) {}
 
+  /// Returns true: the object is here.
+  package func isAtHand(_ key: ObjectKey, _ ranges: [Range<Int64>]) -> Bool { true }
+
   /// Returns the file that an attempt writes its waveform to, whether or not it exists. Costs the making of a string.
   package func growingWaveform(of token: AttemptToken) -> LocalFile? {
     LocalFile(path: "\(workFolder(of: token.job))/\(token.workName("pyramid"))")

@@ -36,7 +36,10 @@ final class PageFile: PyramidSource {
     return status
   }
 
-  /// Does nothing: the pages are on this machine.
+  /// Returns true: the pages are on this machine.
+  func isAtHand(_ runs: [Range<Int64>]) -> Bool { true }
+
+  /// Does nothing, for the same reason.
   func fetch(_ runs: [Range<Int64>]) {}
 
   func read(_ runs: [Range<Int64>], waiting: Bool) throws(WaveformError) -> [[UInt64]] {

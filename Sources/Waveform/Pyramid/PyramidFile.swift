@@ -131,23 +131,39 @@ package final class PyramidFile: Sendable {
   /// file. Many are fetched at once: the pixels of a long window are spread over the whole pyramid. Blocks. Throws the
   /// same errors as `slice`.
   package func fetch(_ window: WaveformWindow) throws(WaveformError) {
+    try forEachMissing(of: window) { (runs) throws(WaveformError) in try source.fetch(runs) }
+  }
+
+  /// Whether the pages of a window are in memory, or can be read without waiting for another machine. May read them
+  /// from the disk. Blocks. Throws the same errors as `slice`.
+  package func isAtHand(_ window: WaveformWindow) throws(WaveformError) -> Bool {
+    var isAtHand = true
+    try forEachMissing(of: window) { (runs) throws(WaveformError) in
+      if isAtHand { isAtHand = source.isAtHand(runs) }
+    }
+    return isAtHand
+  }
+
+  /// Calls `body` with runs of the pages that a window needs and that aren't in memory, many at a time.
+  private func forEachMissing(
+    of window: WaveformWindow, _ body: ([Range<Int64>]) throws(WaveformError) -> Void
+  ) throws(WaveformError) {
     try check(window)
     var wanted: [Int64] = []
+    func passOn() throws(WaveformError) {
+      wanted.sort()
+      let runs = Self.runs(of: wanted) { _ in true }
+      if !runs.isEmpty { try body(runs.map { wanted[$0.lowerBound]..<wanted[$0.lowerBound] + Int64($0.count) }) }
+      wanted = []
+    }
     try forEachBatch(of: window) { (numbers) throws(WaveformError) in
       let set = table.current.pages(numbers)
       if set.missingCount > 0 {
         for (index, number) in numbers.enumerated() where set.isMissing(index) { wanted.append(number) }
       }
-      if wanted.count >= Self.pagesFetchedAtOnce { try fetch(&wanted) }
+      if wanted.count >= Self.pagesFetchedAtOnce { try passOn() }
     }
-    try fetch(&wanted)
-  }
-
-  private func fetch(_ pages: inout [Int64]) throws(WaveformError) {
-    pages.sort()
-    let runs = Self.runs(of: pages) { _ in true }
-    if !runs.isEmpty { try source.fetch(runs.map { pages[$0.lowerBound]..<pages[$0.lowerBound] + Int64($0.count) }) }
-    pages = []
+    try passOn()
   }
 
   /// Calls `body` with the numbers of the pages that some of a window's pixels need, until all pixels had their turn.

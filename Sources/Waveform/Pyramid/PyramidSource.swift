@@ -12,6 +12,9 @@ package protocol PyramidSource: Sendable {
   /// Throws `.truncatedPyramid` if there are fewer pages, and `.unavailable` if they can't be had now.
   func read(_ runs: [Range<Int64>], waiting: Bool) throws(WaveformError) -> [[UInt64]]
 
+  /// Whether runs of pages can be read without waiting for another machine. May read them. Blocks.
+  func isAtHand(_ runs: [Range<Int64>]) -> Bool
+
   /// Brings runs of pages, in ascending order, to where reading them takes no longer than from a file. Blocks. Throws
   /// the same errors as `read`.
   func fetch(_ runs: [Range<Int64>]) throws(WaveformError)
