@@ -134,6 +134,33 @@ import Testing
     }
   }
 
+  @Test("uploads don't get the room that is reserved for fetches and isn't used yet")
+  func roomBesideUploads() async throws {
+    let test = try CacheTest()
+    let free = Mutex<Int64>(10_000_000)
+    let cache = try test.cache(freeBytes: { free.withLock { $0 } })
+    let scratch = S3Scratch(
+      try MediaStore(scratch: test.folder.path + "/scratch"), sharedWith: cache, freeBytes: { free.withLock { $0 } })
+    let key = try await test.put(content)
+    try await test.blocking {
+      #expect(try scratch.freeBytes() == 10_000_000)
+      var room: BlockCache.Room? = try cache.reserve(8_000_000)
+      #expect(try scratch.freeBytes() == 2_000_000)
+      free.withLock { $0 -= 3_000_000 }
+      room?.use(3_000_000)
+      #expect(try scratch.freeBytes() == 2_000_000)
+      // Something else has filled the disk meanwhile.
+      free.withLock { $0 = 1_000_000 }
+      #expect(try scratch.freeBytes() == 0)
+      withExtendedLifetime(room) {}
+      room = nil
+      #expect(try scratch.freeBytes() == 1_000_000)
+      // What can be evicted counts as free.
+      _ = try cache.read(key, 0..<1)
+      #expect(try scratch.freeBytes() == 1_000_000 + cache.cost)
+    }
+  }
+
   @Test("several that fetch one object need its room once, and only as much as it lacks")
   func sharedRoom() async throws {
     let test = try CacheTest()
