@@ -1,9 +1,9 @@
 import Foundation
 import HTTP
-import Storage
 import Testing
 
 @testable import AudioService
+@testable import Storage
 
 @Suite struct TokenTests {
   @Test func aTokenReadsItsRecordingAndNothingElse() async throws {
@@ -170,9 +170,9 @@ import Testing
 
   @Test("of those that make the secret at the same moment, one does, also if an empty file is there")
   func simultaneousSecret() async throws {
-    for _ in 0..<30 {
+    for isEmpty in (0..<30).map({ $0 % 2 == 0 }) {
       let folder = try TemporaryFolder()
-      try Data().write(to: URL(filePath: TokenSecrets.ownPath(in: folder.path)))
+      if isEmpty { try Data().write(to: URL(filePath: TokenSecrets.ownPath(in: folder.path))) }
       let nodes = try (0..<4).map { _ in try TokenSecrets(path: nil, directory: folder.path) }
       let made = try await withThrowingTaskGroup(of: [UInt8].self) { group in
         for node in nodes { group.addTask { try await blocking { try node.signing() } } }
@@ -181,6 +181,27 @@ import Testing
       #expect(made == Set(try TokenSecrets(path: nil, directory: folder.path).all) && made.count == 1)
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["token-secret"])
     }
+  }
+
+  @Test("a process that is stopped while it makes the secret keeps no other from signing, or only with a clear error")
+  func stoppedWhileMaking() throws {
+    let folder = try TemporaryFolder()
+    let path = TokenSecrets.ownPath(in: folder.path)
+    // What one leaves that was killed while it wrote.
+    try Data("half".utf8).write(to: URL(filePath: path + ".0123456789abcdef"))
+    let secret = try TokenSecrets(path: nil, directory: folder.path).signing()
+    #expect(secret.count == 43)
+    try FileManager.default.removeItem(atPath: path)
+    // An earlier version, which locked the file before it wrote.
+    let stopped = try FileDescriptor(path: path, flags: O_RDWR | O_CREAT)
+    let isLocked = try stopped.lock()
+    #expect(isLocked)
+    let secrets = try TokenSecrets(path: nil, directory: folder.path, patience: .zero)
+    let error = try #require(#expect(throws: ServiceError.self) { try secrets.signing() })
+    #expect(problem(for: error).status == .serviceUnavailable && "\(error)".contains(path))
+    // Once it has written, nobody waits for its lock.
+    try stopped.write(Array("one of its secrets\n".utf8).span)
+    #expect(try secrets.signing() == Array("one of its secrets".utf8))
   }
 
   @Test("a secret of another node that can't be used is an error when the files are read again")

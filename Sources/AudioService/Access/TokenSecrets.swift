@@ -12,6 +12,8 @@ final class TokenSecrets: Sendable {
 
   private let file: Mutex<WatchedFile<[[UInt8]]>?>
   private let directory: String
+  /// How long to wait for a process that has locked an empty file.
+  private let patience: Duration
   /// Why the service's own secret couldn't be read when it was last looked for.
   private let fault = Mutex<String?>(nil)
   /// Only one caller at a time makes the service's own secret.
@@ -19,8 +21,8 @@ final class TokenSecrets: Sendable {
 
   /// Reads the secrets from `path`; without one, the service's own is in `directory`, if it has been made. Throws
   /// `KeyFileError`, also if the service's own can't be read: another one would end all links that it has signed.
-  init(path: String?, directory: String) throws {
-    self.directory = directory
+  init(path: String?, directory: String, patience: Duration = .seconds(2)) throws {
+    (self.directory, self.patience) = (directory, patience)
     file = Mutex(try path.map { try WatchedFile(path: $0, Self.read) } ?? Self.own(in: directory))
   }
 
@@ -65,10 +67,16 @@ final class TokenSecrets: Sendable {
     try UnusableFile.naming(Self.ownPath(in: directory), "token secrets") { try Self.own(in: directory) }
   }
 
-  /// Makes the service's own secret, unless there is one meanwhile. Of those that make one at the same moment, the
-  /// first to lock the file writes it.
+  /// Makes the service's own secret, unless there is one meanwhile. Of nodes that make one at the same moment, one
+  /// does.
   private func make() throws {
-    try FileSystem.fillIfEmpty(Self.ownPath(in: directory), with: Array((RandomText.secret() + "\n").utf8))
+    let path = Self.ownPath(in: directory)
+    do throws(StorageError) {
+      try FileSystem.createOnce(path, with: Array((RandomText.secret() + "\n").utf8), patience: patience)
+    } catch .inUse(_) {
+      throw ServiceError.workerUnavailable(
+        reason: "another process has locked the empty file “\(path)”, to write the secret for tokens, and doesn't")
+    }
     try FileSystem.syncFolder(directory)
   }
 

@@ -74,9 +74,6 @@ import Glibc
     guard errno == EWOULDBLOCK else { throw StorageError(errno: errno, "flock", path) }
     return false
   }
-
-  /// The same, but waits while another open file has the lock.
-  borrowing func waitForLock() throws(StorageError) { _ = try retrying("flock", path) { flock(number, LOCK_EX) } }
 }
 
 /// Calls a system call that returns −1 on error, and repeats it if a signal interrupted it.

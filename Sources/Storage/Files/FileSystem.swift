@@ -119,16 +119,40 @@ package enum FileSystem {
     }
   }
 
-  /// Writes `bytes` into an empty file, which is created if there is none, accessible only to this user. Does nothing
-  /// if it isn't empty. Of several processes that do this at once, on any machine, one writes. Doesn't follow a link.
-  /// Blocks until the bytes are on disk, no matter which process has written them.
-  package static func fillIfEmpty(_ path: String, with bytes: [UInt8]) throws(StorageError) {
-    let file = try FileDescriptor(path: path, flags: O_RDWR | O_CREAT | O_NOFOLLOW)
-    try file.waitForLock()
-    var first = [0 as UInt8]
-    if try file.read(into: &first) == 0 {
-      file.closeToOthers()
+  /// Creates a file with `bytes`, accessible only to this user, unless there is one that has any. Of several processes
+  /// that do this at once, on any machine, one does. Doesn't follow a link. When it returns, the bytes are on disk, no
+  /// matter which process has written them, but maybe not the file's name.
+  ///
+  /// Never waits for another process, with two exceptions: an empty file, which earlier versions may have left, and
+  /// disks without hard links. There, the first to lock the file writes it. Throws `.inUse` if another process has the
+  /// lock for longer than `patience`.
+  package static func createOnce(
+    _ path: String, with bytes: [UInt8], patience: Duration = .seconds(2)
+  ) throws(StorageError) {
+    let temporary = "\(path).\(AttemptToken.newNonce())"
+    defer { _ = unsafe unlink(temporary) }
+    do {
+      let file = try FileDescriptor(path: temporary, flags: O_WRONLY | O_CREAT | O_EXCL)
       try file.write(bytes.span)
+      try file.sync()
+    }
+    // A link appears with all bytes, and only if nothing has the name.
+    if (try? link(temporary, to: path)) == nil { try fillIfEmpty(path, with: bytes, patience) }
+  }
+
+  private static func fillIfEmpty(_ path: String, with bytes: [UInt8], _ patience: Duration) throws(StorageError) {
+    let file = try FileDescriptor(path: path, flags: O_RDWR | O_CREAT | O_NOFOLLOW)
+    var first = [0 as UInt8]
+    let deadline = ContinuousClock.now + patience
+    while try file.read(into: &first) == 0 {
+      if try file.lock() {
+        guard try file.read(into: &first) == 0 else { break }
+        file.closeToOthers()
+        try file.write(bytes.span)
+        break
+      }
+      guard ContinuousClock.now < deadline else { throw .inUse(path: path) }
+      usleep(10_000)
     }
     try file.sync()
   }
