@@ -11,11 +11,12 @@ import Testing
   private let blobs: FailingBlobs
   private let spool: RemoteSpool
   private let uploads: UploadSessionTable
+  private let clock = TestClock()
 
   /// Of three threads, transfers have two, and one client's have one. One more of the client may wait.
   init() throws {
     var made: FailingBlobs?
-    bench = try TestBench(holder: LeaseHolder(name: "node", terms: LeaseHolder.Terms())) {
+    bench = try TestBench(holder: LeaseHolder(name: "node", terms: LeaseHolder.Terms(), now: clock.now)) {
       // So that none is triggered by the clock, however slow the machine is.
       $0.uploadCheckpointSeconds = 3600
     } blobs: {
@@ -27,12 +28,18 @@ import Testing
     let spool = RemoteSpool(bench.store)
     self.spool = spool
     blobs.adopting.withLock { $0 = { () throws(StorageError) in spool.pass(.adoption) } }
+    uploads = Self.uploads(of: bench, blobs, spool, storeWork: StoreQueue(threads: 3, waitingLimit: 2))
+  }
+
+  private static func uploads(
+    of bench: TestBench, _ blobs: FailingBlobs, _ spool: RemoteSpool, storeWork: StoreQueue
+  ) -> UploadSessionTable {
     let context = bench.context
-    uploads = UploadSessionTable(
+    return UploadSessionTable(
       .init(
         configuration: bench.configuration, catalog: bench.catalog, blobs: blobs, spool: spool,
-        admission: context.admission, metrics: context.metrics, accounts: context.accounts,
-        storeWork: StoreQueue(threads: 3, waitingLimit: 2)),
+        admission: context.admission, metrics: context.metrics, accounts: context.accounts, storeWork: storeWork,
+        heldKeys: context.heldKeys),
       work: context.work, log: context.log)
   }
 
@@ -42,22 +49,30 @@ import Testing
     let writer: UploadWriter
   }
 
-  private func send(by client: String) async throws -> Sent {
-    let session = try await create(by: client)
-    let writer = try await session.begin(at: 0, checksum: nil)
+  private func send(
+    by client: String, _ checksum: UploadChecksum? = nil, to uploads: UploadSessionTable? = nil
+  ) async throws -> Sent {
+    let session = try await create(by: client, in: uploads)
+    let writer = try await session.begin(at: 0, checksum: checksum)
     try await session.append(Array("RIFF".utf8), from: writer)
     return Sent(session: session, writer: writer)
   }
 
-  private func create(by client: String) async throws -> UploadSession {
+  private func create(by client: String, in other: UploadSessionTable? = nil) async throws -> UploadSession {
+    let uploads = other ?? self.uploads
     let id = try await uploads.create(length: 4, metadata: nil, of: .none, for: Client(key: client))
     return try await uploads.using(id, of: .none) { $0 }
   }
 
+  /// The catalog as another node has it.
+  private func other() throws(StorageError) -> Catalog {
+    try Catalog(
+      path: bench.store.catalogPath, holder: LeaseHolder(name: "other", terms: LeaseHolder.Terms(), now: clock.now))
+  }
+
   /// Marks the upload as another node does that has made a recording of it.
   private func finishElsewhere(_ id: UploadID, as recording: RecordingID) throws(StorageError) {
-    let other = try Catalog(path: bench.store.catalogPath, holder: LeaseHolder(name: "other", terms: .init()))
-    try other.write { db in
+    try other().write { db in
       try db.run("UPDATE uploads SET recording = ? WHERE id = ?", [recording.text, id.text])
     }
   }
@@ -158,5 +173,64 @@ import Testing
     blobs.adopting.withLock { $0 = nil }
     #expect(try await sent.session.finish().recording != nil)
     await bench.runner.stop()
+  }
+
+  @Test(
+    "while another node makes the recording of an upload, this one says so at once; it takes over when that is lost")
+  func claimedElsewhere() async throws {
+    let sent = try await send(by: "a")
+    let (id, joins) = (sent.session.id, Counter())
+    _ = try await sent.session.end(sent.writer, isWhole: true)
+    spool.joining.withLock { $0 = { () throws(StorageError) in joins.add(1) } }
+    let (other, scope) = (try other().of(.none), "finishing an upload")
+    #expect(try other.holdKey(scope: scope, key: id.text) == .held(nil))
+    for _ in 0..<2 {
+      let error = await #expect(throws: ServiceError.self) { try await sent.session.finish() }
+      let answer = problem(for: try #require(error))
+      #expect(answer.status == .locked && answer.code == "upload_locked" && answer.fields["Retry-After"] != nil)
+      // Just before the end of the lease.
+      clock.advance(14.9)
+    }
+    #expect(joins.value == 0)
+    #expect(try bench.catalog.upload(id)?.writer == sent.session.upload?.writer, "nothing was taken over")
+    clock.advance(1)
+    #expect(try await sent.session.finish().recording != nil)
+    #expect(joins.value == 1)
+    #expect(try other.holdKey(scope: scope, key: id.text) == .held(nil), "it was given back")
+    await bench.runner.stop()
+  }
+
+  @Test(
+    "a node that fails to make the recording of an upload lets others try at once",
+    arguments: [RemoteSpool.Call.join, .adoption])
+  func claimGivenBack(call: RemoteSpool.Call) async throws {
+    let sent = try await send(by: "a")
+    _ = try await sent.session.end(sent.writer, isWhole: true)
+    let failure = StorageError.storeUnreachable(detail: "no answer in time")
+    let fail = { @Sendable () throws(StorageError) in throw failure }
+    if call == .join { spool.joining.withLock { $0 = fail } } else { blobs.adopting.withLock { $0 = fail } }
+    await #expect(throws: failure) { try await sent.session.finish() }
+    #expect(
+      try other().of(.none).holdKey(scope: "finishing an upload", key: sent.session.id.text) == .held(nil))
+  }
+
+  @Test("a request whose end can't wait for the store has ended: what it sent counts, and it sends no more")
+  func refusedEnd() async throws {
+    let uploads = Self.uploads(of: bench, blobs, spool, storeWork: StoreQueue(threads: 3, waitingLimit: 0))
+    var digest = MessageDigest(.sha1)
+    digest.update(Array("RIFF".utf8).span)
+    let checksum = UploadChecksum(algorithm: .sha1, bytes: digest.bytes())
+    let (first, second) = (try await send(by: "a", to: uploads), try await send(by: "a", checksum, to: uploads))
+    spool.hold(.checkpoint)
+    async let ended = first.session.end(first.writer, isWhole: true)
+    try await bench.eventually { spool.hanging == 1 }
+    let error = await #expect(throws: StorageError.self) { try await second.session.end(second.writer, isWhole: true) }
+    #expect(error?.isAboutStore == true)
+    #expect(second.session.writer == nil)
+    await #expect(throws: ServiceError.self) { try await second.session.append([1], from: second.writer) }
+    spool.release()
+    #expect(try await ended.offset == 4)
+    // The thread of the first may still be about to take on other work.
+    try await bench.eventually { (try? await second.session.status().offset) == 4 }
   }
 }

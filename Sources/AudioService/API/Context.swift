@@ -33,6 +33,7 @@ final class Context: Sendable {
   let admission: UploadAdmission
   let uploads: UploadSessionTable
   let announced = AnnouncedBytes()
+  let heldKeys: HeldKeys
   let idempotency: IdempotencyKeys
   let waveforms: WaveformTable
   /// Copies of waveforms that other nodes build; nil if nodes don't call each other.
@@ -124,12 +125,13 @@ final class Context: Sendable {
     ) { Readiness.Finding(configuration, catalog: catalog, media: media) }
     admission = UploadAdmission(
       configuration: configuration, scratch: scratch, runner: runner, probes: probes, work: work)
+    heldKeys = HeldKeys(catalog, work: work)
     uploads = UploadSessionTable(
       .init(
         configuration: configuration, catalog: catalog, blobs: blobs, spool: spool, admission: admission,
-        metrics: metrics, accounts: accounts, storeWork: storeWork),
+        metrics: metrics, accounts: accounts, storeWork: storeWork, heldKeys: heldKeys),
       work: work, log: log)
-    idempotency = IdempotencyKeys(work: work)
+    idempotency = IdempotencyKeys(heldKeys, work: work)
   }
 
   /// Returns a tenant's part of the catalog.

@@ -100,7 +100,7 @@ private func problem(for error: ServiceError) -> Problem {
     Problem(
       .serviceUnavailable, code: "hook_unavailable",
       detail: "The service that decides about uploads doesn't answer. Try again later.", fields: ["Retry-After": "10"])
-  case .noSuchUpload, .uploadExpired, .wrongUploadOffset, .uploadTakenOver, .checksumMismatch:
+  case .noSuchUpload, .uploadExpired, .wrongUploadOffset, .uploadTakenOver, .uploadIsFinishing, .checksumMismatch:
     uploadProblem(for: error)
   case .keyInUse(let key):
     Problem(
@@ -144,6 +144,11 @@ private func uploadProblem(for error: ServiceError) -> Problem {
   case .uploadTakenOver(let id):
     Problem(
       .locked, code: "upload_locked", detail: "Another request is continuing upload \(id). Ask for its offset.",
+      fields: ["Retry-After": "1"])
+  case .uploadIsFinishing(let id):
+    Problem(
+      .locked, code: "upload_locked",
+      detail: "All bytes of upload \(id) are here, and another node is making the recording. Ask for its offset again.",
       fields: ["Retry-After": "1"])
   case .checksumMismatch(let algorithm):
     Problem(

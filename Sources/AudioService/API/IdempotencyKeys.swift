@@ -12,7 +12,6 @@
 //
 // Refusals aren't stored: nothing was done, and the same request may succeed later.
 
-import Dispatch
 import HTTP
 import Jobs
 import Storage
@@ -23,21 +22,11 @@ final class IdempotencyKeys: Sendable {
   /// How long an answer is stored.
   private static let keptMilliseconds: Int64 = 86_400_000
 
-  private struct Name: Hashable {
-    let tenant: Tenant
-    let scope, key: String
-  }
-
-  private struct State {
-    var underWay: Set<Name> = []
-    /// Whether a timer renews the leases of the keys that are held in a shared catalog.
-    var isRenewing = false
-  }
-
   private let work: WorkQueue
-  private let state = Mutex(State())
+  private let heldKeys: HeldKeys
+  private let underWay = Mutex<Set<HeldKeys.Name>>([])
 
-  init(work: WorkQueue) { self.work = work }
+  init(_ heldKeys: HeldKeys, work: WorkQueue) { (self.heldKeys, self.work) = (heldKeys, work) }
 
   /// Returns the time before which answers are too old to repeat.
   static func oldest(at now: Timestamp) -> Timestamp {
@@ -53,65 +42,44 @@ final class IdempotencyKeys: Sendable {
       throw RequestError.invalidField("Idempotency-Key", .visibleASCII(limit: 255))
     }
     let scope = "\(caller.idempotencySpace) \(request.method.rawValue) \(request.target.path)"
-    let name = Name(tenant: caller.tenant, scope: scope, key: key)
-    guard state.withLock({ $0.underWay.insert(name).inserted }) else { throw ServiceError.keyInUse(key) }
-    defer { state.withLock { _ = $0.underWay.remove(name) } }
-    guard let renewalSeconds = caller.catalog.keyRenewalSeconds else {
+    let name = HeldKeys.Name(tenant: caller.tenant, scope: scope, key: key)
+    guard underWay.withLock({ $0.insert(name).inserted }) else { throw ServiceError.keyInUse(key) }
+    defer { underWay.withLock { _ = $0.remove(name) } }
+    guard heldKeys.areNeeded else {
       return try await run(body, name, try await answer(to: name, caller.catalog), at: caller.catalog.time)
     }
-    let kept = try await hold(name, caller.catalog)
-    renew(everySeconds: renewalSeconds, caller.catalog)
+    let kept = try await hold(name)
     do {
       let response = try await run(body, name, kept, at: caller.catalog.time)
-      await release(name, caller.catalog)
+      await release(name)
       return response
     } catch {
-      await release(name, caller.catalog)
+      await release(name)
       throw error
     }
   }
 
   private func run(
-    _ body: (IdempotencyKey?) async throws -> HTTPResponse, _ name: Name, _ kept: KeptAnswer?, at now: Timestamp
+    _ body: (IdempotencyKey?) async throws -> HTTPResponse, _ name: HeldKeys.Name, _ kept: KeptAnswer?,
+    at now: Timestamp
   ) async throws -> HTTPResponse {
     let isGood = kept.map { $0.createdAt >= Self.oldest(at: now) } ?? false
     return try await body(IdempotencyKey(scope: name.scope, key: name.key, kept: isGood ? kept : nil))
   }
 
-  private func answer(to name: Name, _ catalog: TenantCatalog) async throws -> KeptAnswer? {
+  private func answer(to name: HeldKeys.Name, _ catalog: TenantCatalog) async throws -> KeptAnswer? {
     try await work.run { () throws(StorageError) in try catalog.answer(scope: name.scope, key: name.key) }
   }
 
   // MARK: Keys in a catalog that several processes share
 
-  private func hold(_ name: Name, _ catalog: TenantCatalog) async throws -> KeptAnswer? {
-    let hold = try await work.run { () throws(StorageError) in try catalog.holdKey(scope: name.scope, key: name.key) }
+  private func hold(_ name: HeldKeys.Name) async throws -> KeptAnswer? {
+    let hold = try await work.run { [heldKeys] () throws(StorageError) in try heldKeys.hold(name) }
     guard case .held(let kept) = hold else { throw ServiceError.keyInUse(name.key) }
     return kept
   }
 
-  /// If this fails, the lease ends a little later.
-  private func release(_ name: Name, _ catalog: TenantCatalog) async {
-    _ = try? await work.run { () throws(StorageError) in try catalog.releaseKey(scope: name.scope, key: name.key) }
-  }
-
-  /// Renews the leases of all keys regularly, until there are none. An upload may take hours.
-  private func renew(everySeconds seconds: Double, _ catalog: TenantCatalog, goesOn: Bool = false) {
-    let isNeeded = state.withLock { state in
-      guard goesOn || !state.isRenewing else { return false }
-      state.isRenewing = !state.underWay.isEmpty
-      return state.isRenewing
-    }
-    guard isNeeded else { return }
-    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + seconds) { [weak self] in
-      guard let self else { return }
-      work.start { [self] in
-        // One renewal that fails isn't the last.
-        try? catalog.renewKeys()
-        renew(everySeconds: seconds, catalog, goesOn: true)
-      }
-    }
-  }
+  private func release(_ name: HeldKeys.Name) async { await work.run { [heldKeys] in heldKeys.release(name) } }
 }
 
 /// The key of a request, and the answer previously given for it.

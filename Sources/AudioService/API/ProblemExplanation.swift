@@ -259,7 +259,7 @@ struct ProblemExplanation: Sendable {
       "The resumable upload was not continued in time, and its bytes were removed.", "Start a new upload."),
     Self(
       "upload_locked", "Another request continues the upload",
-      "A newer request has taken over the upload, or one is just ending.",
+      "A newer request has taken over the upload, one is just ending, or another node is making the recording.",
       "Ask for the offset with HEAD and continue from there."),
     Self(
       "unsupported_tus_extension", "The upload asks for an extension that the service doesn't support",

@@ -35,6 +35,8 @@ enum ServiceError: Error, Sendable {
   case wrongUploadOffset(given: Int64, actual: Int64)
   /// A newer request is now writing the upload.
   case uploadTakenOver(UploadID)
+  /// Another node is making the recording of an upload that has all its bytes.
+  case uploadIsFinishing(UploadID)
   /// A request's bytes don't match its digest.
   case checksumMismatch(String)
   /// A request with this key is still being answered.

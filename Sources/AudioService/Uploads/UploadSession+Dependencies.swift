@@ -12,6 +12,7 @@ extension UploadSession {
     let metrics: Metrics
     let accounts: TenantAccounts
     let storeWork: StoreQueue
+    let heldKeys: HeldKeys
 
     /// When an upload expires that received its last byte at `instant`.
     func expiry(from instant: Timestamp) -> Timestamp { Self.expiry(from: instant, configuration.uploadExpirySeconds) }

@@ -38,7 +38,7 @@ struct UploadStatus: Sendable {
 
 /// A resumable upload with a request in progress.
 final class UploadSession: @unchecked Sendable {
-  private enum State {
+  enum State {
     /// The row hasn't been read yet.
     case unopened
     /// Accepts bytes; those up to `offset` count.
@@ -53,14 +53,15 @@ final class UploadSession: @unchecked Sendable {
 
   let id: UploadID
   let tenant: Tenant
-  private let dependencies: Dependencies
-  private let catalog: TenantCatalog
-  private let turns: UploadTurns
-  private var state = State.unopened
+  let dependencies: Dependencies
+  let catalog: TenantCatalog
+  let turns: UploadTurns
+  var state = State.unopened
   /// As it stands in the catalog.
-  private var upload: Upload?
-  private var writer: UploadWriter?
-  private var finishing: Task<Void, any Error>?
+  var upload: Upload?
+  var writer: UploadWriter?
+  /// Makes the recording.
+  var finishing: Task<Void, any Error>?
   private var checkpointAt = ContinuousClock.now
   private var bytesSinceCheck: Int64 = 0
   private let spent = Atomic<Bool>(false)
@@ -76,7 +77,8 @@ final class UploadSession: @unchecked Sendable {
 
   // MARK: Opening
 
-  private func open() throws -> Upload {
+  /// Reads the row, if the session's state may not be the current one. Throws if the session can't be used.
+  func open() throws -> Upload {
     if dependencies.catalog.isShared { try lookElsewhere() }
     if case .unopened = state {
       do { try load() } catch {
@@ -133,7 +135,7 @@ final class UploadSession: @unchecked Sendable {
   }
 
   /// Makes this process the one that receives the upload, unless another has made a recording of it meanwhile.
-  private func takeOver(at offset: Int64) throws {
+  func takeOver(at offset: Int64) throws {
     do throws(StorageError) { upload = try catalog.takeOver(id, at: offset) } catch {
       let row = try catalog.upload(id)
       if let row, row.recording != nil {
@@ -149,13 +151,15 @@ final class UploadSession: @unchecked Sendable {
     state = .receiving(bytes, offset: offset)
   }
 
-  private func openAlive() throws -> Upload {
+  /// The same; throws also if the upload has expired.
+  func openAlive() throws -> Upload {
     let upload = try open()
     guard upload.expiresAt > catalog.time else { throw ServiceError.uploadExpired(id) }
     return upload
   }
 
-  private func become(_ next: State) {
+  /// Enters a last state: the next request needs a new session.
+  func become(_ next: State) {
     state = next
     spent.store(true, ordering: .releasing)
   }
@@ -181,12 +185,6 @@ final class UploadSession: @unchecked Sendable {
   /// Returns whose bytes a checkpoint would transfer; nil if there are none.
   @Sendable private func checkpointingClient() -> Client? {
     guard case .receiving(_, let offset) = state, let upload, offset > upload.offset else { return nil }
-    return Client(key: upload.client)
-  }
-
-  /// The same at the end of a request, which may make all bytes count.
-  @Sendable private func endingClient() -> Client? {
-    guard case .receiving(let bytes, _) = state, let upload, bytes.byteCount > upload.offset else { return nil }
     return Client(key: upload.client)
   }
 
@@ -283,192 +281,21 @@ final class UploadSession: @unchecked Sendable {
   /// Ends a request's writing and keeps the bytes that count. `isWhole` says if its whole body was received. Throws
   /// `.checksumMismatch` if the body doesn't match its checksum.
   func end(_ writer: UploadWriter, isWhole: Bool) async throws -> UploadStatus {
-    try await turns.run(transferringFor: endingClient) { [self] in
-      guard self.writer === writer, case .receiving(let part, _) = state else {
-        throw ServiceError.uploadTakenOver(id)
-      }
-      self.writer = nil
-      if let checksum = writer.checksum {
-        if isWhole, writer.isAsSaid {
-          state = .receiving(part, offset: part.byteCount)
-        } else {
-          try dropUncounted()
-          if isWhole { throw ServiceError.checksumMismatch(checksum.algorithm.rawValue) }
-        }
-      }
-      return try statusNow()
-    }
+    // Apart from the checkpoint: that may be refused because too much waits for the store.
+    try await turns.run { [self] in try settle(writer, isWhole: isWhole) }
+    return try await turns.run(transferringFor: checkpointingClient) { [self] in try statusNow() }
   }
 
-  // MARK: Ending
-
-  /// Makes the recording of a complete upload, once, no matter how many requests ask for it.
-  ///
-  /// Throws the probe's error. Removes an upload that isn't a recording but keeps the refusal, to repeat it.
-  func finish() async throws -> UploadStatus {
-    let making = try await turns.run(transferringFor: joiningClient) { [self] () -> Task<Void, any Error>? in
-      let upload = try openAlive()
-      if let finishing { return finishing }
-      guard let part = try join(upload) else { return nil }
-      let task = Task { try await self.makeRecording(of: part, for: Client(key: upload.client)) }
-      finishing = task
-      return task
+  /// Ends the writer, and counts what it sent under a checksum.
+  private func settle(_ writer: UploadWriter, isWhole: Bool) throws {
+    guard self.writer === writer, case .receiving(let part, _) = state else { throw ServiceError.uploadTakenOver(id) }
+    self.writer = nil
+    guard let checksum = writer.checksum else { return }
+    if isWhole, writer.isAsSaid {
+      state = .receiving(part, offset: part.byteCount)
+    } else {
+      try dropUncounted()
+      if isWhole { throw ServiceError.checksumMismatch(checksum.algorithm.rawValue) }
     }
-    try await making?.value
-    return try await status()
-  }
-
-  /// Returns whose bytes `finish` would transfer; nil if there are none.
-  @Sendable private func joiningClient() throws -> Client? {
-    guard finishing == nil else { return nil }
-    let upload = try self.upload ?? open()
-    return upload.recording == nil ? Client(key: upload.client) : nil
-  }
-
-  /// Returns the file with all bytes; nil if the upload has become a recording.
-  private func join(_ upload: Upload) throws -> UploadPart? {
-    do {
-      if case .elsewhere = state, upload.offset == upload.length { try takeOver(at: upload.length) }
-      if case .finished = state { return nil }
-      guard case .receiving(let bytes, let offset) = state, offset == upload.length else {
-        throw ServiceError.wrongUploadOffset(given: upload.length, actual: upload.offset)
-      }
-      return try bytes.join()
-    } catch {
-      if isFinishedElsewhere(despite: error) { return nil }
-      throw error
-    }
-  }
-
-  /// Whether another process has made a recording of the upload, which explains `error`: it removes the bytes then.
-  private func isFinishedElsewhere(despite error: any Error) -> Bool {
-    guard dependencies.catalog.isShared, !StorageError.isUncertain(error), (try? open()) != nil else { return false }
-    if case .finished = state { return true }
-    return false
-  }
-
-  private func makeRecording(of part: UploadPart, for client: Client) async throws {
-    do {
-      // If there's no room, the upload stays and can be retried.
-      let room = try dependencies.admission.runner.reserve(for: client)
-      let probe = try await dependencies.admission.probe(path: part.path, bytes: part.byteCount, for: client)
-      let made = try await turns.run(transferringFor: { client }) { [self] in try keep(part, probe) }
-      if let (recording, job) = made {
-        dependencies.admission.runner.submit(job, source: recording, room: room)
-      }
-    } catch {
-      let isFinished = try await turns.run { [self] in
-        finishing = nil
-        if isFinishedElsewhere(despite: error) { return true }
-        if case ServiceError.rejectedByProbe(let code, let detail) = error {
-          try removeNow(
-            .rejectedByProbe(code: code, detail: detail), keeping: UploadRefusal(code: code, detail: detail))
-        }
-        return false
-      }
-      guard isFinished else { throw error }
-    }
-  }
-
-  /// MediaStore+Uploads explains the order of the writes. Returns nil if another process has made the recording.
-  private func keep(_ part: UploadPart, _ probe: Probe) throws -> (Recording, Job)? {
-    let upload = try open()
-    if case .finished = state {
-      finishing = nil
-      return nil
-    }
-    let recordingID = RecordingID(at: catalog.time)
-    let stored = try dependencies.blobs.adopt(part, as: recordingID, name: NewRecording.fileName(probe))
-    let name = upload.metadata.flatMap { try? UploadMetadata($0) }?.fileName
-    let new = NewRecording(recordingID, stored, name: name, probe, for: Client(key: upload.client), at: catalog.time)
-    let expiresAt = dependencies.expiry(from: catalog.time)
-    do throws(StorageError) {
-      try catalog.insert(
-        new.recording, jobs: [new.job], finishing: id, expiresAt: expiresAt,
-        within: dependencies.accounts.stored(by: tenant))
-    } catch {
-      // As for direct uploads.
-      if !StorageError.isUncertain(error), (try? catalog.recording(recordingID)) == .some(nil) {
-        try? dependencies.blobs.remove(recordingID)
-      }
-      throw error
-    }
-    self.upload?.recording = recordingID
-    self.upload?.expiresAt = expiresAt
-    finishing = nil
-    become(.finished)
-    removeFiles(of: upload)
-    dependencies.metrics.uploads.add(1)
-    return (new.recording, new.job)
-  }
-
-  /// Removes the upload: the row first, then the bytes. A recording made from it stays. With `instant`, removes it only
-  /// if it expired before that.
-  func remove(ifExpiredBefore instant: Timestamp? = nil) async throws {
-    let making = try await turns.run { [self] in
-      _ = try open()
-      return finishing
-    }
-    // The result goes to the requests that started it.
-    _ = await making?.result
-    try await turns.run { [self] in
-      let upload = try open()
-      if let instant, upload.expiresAt >= instant { return }
-      try removeNow(.noSuchUpload(id.text), ifExpiredBefore: instant)
-    }
-  }
-
-  /// Removes the upload, and the stored refusal if there is one.
-  func discard() async throws {
-    do { try await remove() } catch ServiceError.rejectedByProbe {
-      try await turns.run { [self] in
-        try UploadRefusal.forget(id, in: catalog)
-        become(.unusable(.noSuchUpload(id.text)))
-      }
-    }
-  }
-
-  /// Removes the upload if it has no bytes and no writer, to make room for others. Returns false if it stays.
-  func removeIfEmpty() async throws -> Bool {
-    try await turns.run { [self] in
-      let upload = try open()
-      switch state {
-      case .receiving(let bytes, let offset) where offset == 0 && bytes.byteCount == 0 && writer == nil: break
-      // Nobody has begun to send it.
-      case .elsewhere where upload.offset == 0 && upload.writer == 0: break
-      default: return false
-      }
-      // Another process may begin to send it now.
-      return try removeNow(.noSuchUpload(id.text), ifEmpty: true)
-    }
-  }
-
-  /// Returns false if the upload stays, because it isn't any more what it was to be removed for.
-  @discardableResult
-  private func removeNow(
-    _ reason: ServiceError, keeping refusal: UploadRefusal? = nil, ifExpiredBefore instant: Timestamp? = nil,
-    ifEmpty: Bool = false
-  ) throws -> Bool {
-    let upload = upload
-    let isConditional = refusal != nil || ifEmpty
-    let isDeleted = try dependencies.blobs.makingRoom { () throws(StorageError) in
-      try catalog.deleteUpload(
-        id, keeping: refusal?.answer(for: id, at: catalog.time), ifExpiredBefore: instant,
-        unfinishedBy: isConditional ? upload?.writer : nil, ifEmpty: ifEmpty)
-    }
-    // Another process has received more in the meantime, or made a recording of it.
-    if !isDeleted, instant != nil || isConditional, try catalog.upload(id) != nil {
-      state = .unopened
-      return false
-    }
-    writer?.outcome.tell(.failure(reason))
-    writer = nil
-    if let upload { removeFiles(of: upload) }
-    become(.unusable(reason))
-    return true
-  }
-
-  private func removeFiles(of upload: Upload) {
-    if upload.writer == 0 { dependencies.spool.removePart(of: id) } else { dependencies.spool.removeParts(of: id) }
   }
 }

@@ -2,6 +2,9 @@
 // lease: inserted before the request is carried out, prolonged while it is, and deleted in the transaction that stores
 // its answer. That transaction fails unless its process still holds the key, so a process that was stopped for longer
 // than its lease doesn't carry a request out that another has taken over.
+//
+// Other work that one process at a time should do has keys under scopes of its own, without answers, such as the end of
+// an upload. Earlier versions don't ask for those keys, and are no worse off than they were.
 
 /// What a process finds that wants to carry out a request under a key.
 package enum KeyHold: Sendable, Equatable {
@@ -22,18 +25,18 @@ extension TenantCatalog {
   package func releaseKey(scope: String, key: String) throws(StorageError) {
     try whole.releaseKey(of: tenant, scope: scope, key: key)
   }
-
-  /// Prolongs the leases of all keys that this process holds, those of other tenants too.
-  package func renewKeys() throws(StorageError) { try whole.renewKeys() }
-
-  /// The seconds after which held keys must be renewed if other processes share the catalog; otherwise nil, and nothing
-  /// needs to be held.
-  package var keyRenewalSeconds: Double? { whole.isShared ? whole.leaseTerms.renewalSeconds : nil }
 }
 
 extension Catalog {
   /// The terms of leases that aren't jobs'.
   var leaseTerms: LeaseHolder.Terms { holder.terms ?? LeaseHolder.Terms() }
+
+  /// The seconds after which held keys must be renewed. Only if other processes share the catalog: otherwise nothing
+  /// needs to be held.
+  package var keyRenewalSeconds: Double { leaseTerms.renewalSeconds }
+
+  /// The seconds after which the keys of a process that is gone can be taken.
+  package var keyLeaseSeconds: Double { leaseTerms.seconds }
 
   fileprivate func holdKey(of tenant: Tenant, scope: String, key: String) throws(StorageError) -> KeyHold {
     try write(.statementLocks) { db in
@@ -54,7 +57,8 @@ extension Catalog {
     try write(.statementLocks) { _ = try dropKey(of: tenant, scope: scope, key: key, $0) }
   }
 
-  fileprivate func renewKeys() throws(StorageError) {
+  /// Prolongs the leases of all keys that this process holds.
+  package func renewKeys() throws(StorageError) {
     // As in `renew`.
     _ = try engine.write(.statementLocks) {
       let db = CatalogTransaction($0)
