@@ -4,6 +4,7 @@ import HTTP
 import Jobs
 import Logging
 import Processing
+import S3Storage
 import Storage
 
 /// The whole service: catalog, files, jobs, and server.
@@ -172,22 +173,38 @@ package final class Service: Sendable {
   private static func collectGarbage(
     _ context: Context, _ catalog: Catalog, createdSince start: Timestamp = Timestamp(milliseconds: 0)
   ) {
-    removeUnneeded(context, catalog, createdSince: start)
-    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + 3600) { [weak context, weak catalog] in
+    let isDone = removeUnneeded(context, catalog, createdSince: start)
+    // Another node that is collecting may be lost.
+    let pause = isDone ? 3600 : catalog.keyLeaseSeconds
+    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + pause) { [weak context, weak catalog] in
       if let context, let catalog { collectGarbage(context, catalog, createdSince: catalog.time + -3 * 86_400) }
     }
   }
 
-  private static func removeUnneeded(_ context: Context, _ catalog: Catalog, createdSince start: Timestamp) {
+  /// Returns false if another node is removing objects.
+  private static func removeUnneeded(
+    _ context: Context, _ catalog: Catalog, createdSince start: Timestamp
+  ) -> Bool {
     do {
-      try context.media.bucket?.removeUnneeded()
-      guard let store = context.media.folder else { return }
+      if let bucket = context.media.bucket { return try removeUnneeded(in: bucket, context.heldKeys) }
+      guard let store = context.media.folder else { return true }
       var count = try GarbageCollection(catalog: catalog, store: store).run()
       if catalog.isShared { count += try SharedUpkeep(catalog: catalog, store: store).run(createdSince: start) }
       if count > 0 { context.log.notice("removed files that are no longer needed", ["files": "\(count)"]) }
     } catch {
       context.log.failure("files that are no longer needed could not be removed", ["error": logText(error)])
     }
+    return true
+  }
+
+  /// The same in a bucket. One node at a time removes objects, so that no two ask the store for the same.
+  private static func removeUnneeded(in bucket: S3Media, _ heldKeys: HeldKeys) throws(StorageError) -> Bool {
+    let name = HeldKeys.Name(tenant: .none, scope: "collecting garbage", key: "")
+    var collects = false
+    if case .held = try heldKeys.hold(name) { collects = true }
+    defer { heldKeys.release(name) }
+    try bucket.removeUnneeded(collects: collects)
+    return collects
   }
 
   /// Runs after the start for the same reason.

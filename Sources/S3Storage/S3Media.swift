@@ -53,10 +53,10 @@ package struct S3Media: Sendable {
 
   // MARK: Upkeep
 
-  /// Removes the objects that rows name as unneeded, and what jobs left on this disk. Any node may do this at any time,
-  /// and several at once. If a part of it fails, does the others, throws, and leaves the rest for the next time.
-  /// Blocks.
-  package func removeUnneeded() throws(StorageError) {
+  /// Removes what jobs left on this disk and, if `collects`, the objects that rows name as unneeded. Any node may do
+  /// this at any time; if several collect at once, they ask the store for the same. If a part of it fails, does the
+  /// others, throws, and leaves the rest for the next time. Blocks.
+  package func removeUnneeded(collects: Bool = true) throws(StorageError) {
     var failure: StorageError?
     func attempt(_ part: () throws(StorageError) -> Void) {
       do throws(StorageError) { try part() } catch { failure = failure ?? error }
@@ -66,9 +66,11 @@ package struct S3Media: Sendable {
     attempt { () throws(StorageError) in
       cache.remove(try catalog.missing(among: cache.recordings))
     }
-    attempt { () throws(StorageError) in try blobs.removeGarbage(of: catalog) }
-    attempt { () throws(StorageError) in try spool.removeGarbage() }
-    attempt { () throws(StorageError) in try catalog.forgetSettledDeletions() }
+    if collects {
+      attempt { () throws(StorageError) in try blobs.removeGarbage(of: catalog) }
+      attempt { () throws(StorageError) in try spool.removeGarbage() }
+      attempt { () throws(StorageError) in try catalog.forgetSettledDeletions() }
+    }
     if let failure { throw failure }
   }
 
