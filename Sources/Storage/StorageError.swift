@@ -100,6 +100,9 @@ package enum StorageError: Error, Equatable, Sendable {
   /// A tenant would have more than it may; `name` names the limit.
   case limitReached(_ name: String, limit: Int64)
 
+  /// The nodes together would have more queued and running jobs, of all clients, than they may.
+  case queueFull(limit: Int)
+
   /// The token was for one upload, which has been made.
   case tokenIsSpent
 

@@ -21,6 +21,7 @@ import Waveform
     (ServiceError.emptyUpload, 400, "empty_body", nil),
     (ServiceError.diskFull, 507, "disk_full", nil),
     (JobsError.queueFull(limit: 3), 429, "queue_full", nil),
+    (StorageError.queueFull(limit: 3), 429, "queue_full", nil),
     (ServiceError.limitReached("queued_jobs", limit: 3, retryAfter: 5), 429, "limit_queued_jobs", nil),
     (StorageError.tooManyUploads(limit: 3), 429, "too_many_uploads", nil),
     (StorageError.tooManyUploadsOfClient(limit: 3), 429, "limit_open_uploads", nil),

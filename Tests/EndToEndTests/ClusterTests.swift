@@ -137,6 +137,23 @@ struct ClusterTests {
     #expect(try eventually { try age() ?? 9 < 5 && !warns() })
   }
 
+  @Test func nodesThatHearNothingOfEachOtherQueueNoMoreJobsThanTheyMayTogether() throws {
+    try one.stop()
+    try two.stop()
+    let nodes = try ["a", "b"].map { try cluster.node($0, "--role", "api", "--max-queued-jobs", "3") }
+    #expect(try eventually { try cluster.feeds().count == 2 })
+    let feeds = try cluster.feeds()
+    for feed in feeds { kill(feed, SIGSTOP) }
+    defer { for feed in feeds { kill(feed, SIGCONT) } }
+    let sound = try LongClip.flac(cluster.folder)
+    let answers = try (0..<3).flatMap { _ in
+      try nodes.map { try $0.client.send("POST", "/v1/recordings", [:], .bytes(sound)) }
+    }
+    #expect(answers.map(\.status) == [201, 201, 201, 429, 429, 429])
+    for answer in answers.suffix(3) { expectProblem(answer, 429, "queue_full") }
+    for node in nodes { #expect(try node.client.get("/v1/recordings").json["recordings"].array?.count == 3) }
+  }
+
   @Test func aJobIsCancelledThroughAnyNodeAndItsFilesAreRemoved() throws {
     let (id, job) = try upload(to: one)
     try one.client.succeed(job)

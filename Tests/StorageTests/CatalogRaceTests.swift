@@ -119,12 +119,14 @@ import Testing
     nodes.report("claims, ends and cancellations")
   }
 
-  /// Queues a job. Returns false if its client has as many as it may.
+  /// Queues a job. Returns false if its client, or all together, have as many as they may.
   private static func queue(_ id: RecordingID, for client: String, _ node: Catalog) throws -> Bool {
     do {
       try node.insert(Job(kind: .waveform, recording: id, client: client))
       return true
-    } catch StorageError.limitReached("queued_jobs", limit: 3) { return false }
+    } catch StorageError.limitReached("queued_jobs", limit: 3) { return false } catch StorageError.queueFull {
+      return false
+    }
   }
 
   @Test("nodes that queue and begin a client's jobs at once keep its limits together")
@@ -154,6 +156,29 @@ import Testing
     }
     #expect(try catalog.unfinishedJobs().isEmpty)
     nodes.report("one client's jobs")
+  }
+
+  @Test("nodes that queue jobs of all clients at once keep the limit together, whatever its size", arguments: [5, 520])
+  func queueLimit(limit: Int) async throws {
+    // The second is locked only once it has more than 20 jobs.
+    for node in nodes.catalogs {
+      node.limitJobs(JobLimits(all: limit, unfinished: { _ in nil }, running: { _ in nil }))
+    }
+    let recording = sample()
+    try catalog.insert(recording)
+    let queued = try await nodes.race { thread, node in
+      try (0..<limit / 8 + 9).count { try Self.queue(recording.id, for: "\(thread) \($0)", node) }
+    }
+    #expect(queued.reduce(0, +) == limit)
+    #expect(try catalog.unfinishedJobs().count == limit)
+    // The service's own work counts, but isn't refused.
+    try catalog.insert(Job(kind: .waveform, recording: recording.id))
+    #expect(throws: StorageError.queueFull(limit: limit)) {
+      try catalog.insert(Job(kind: .waveform, recording: recording.id, client: "late"))
+    }
+    for job in try catalog.unfinishedJobs().prefix(2) { try catalog.cancel(job.id) }
+    try catalog.insert(Job(kind: .waveform, recording: recording.id, client: "late"))
+    nodes.report("a full queue of \(limit)")
   }
 
   @Test("jobs of one tenant that end in all ways at once never wait for each other in a circle")

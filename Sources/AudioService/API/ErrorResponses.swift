@@ -196,6 +196,7 @@ private func problem(for error: StorageError) -> Problem {
         + "less.",
       fields: rateLimit("stored_bytes", limit, retryAfter: 60))
   case .limitReached(let name, let limit): limitProblem(name, Int(clamping: limit), retryAfter: 60)
+  case .queueFull(let limit): problem(for: JobsError.queueFull(limit: limit))
   case .tokenIsSpent: AccessError.tokenIsSpent.problem
   case .keyIsLost:
     Problem(

@@ -93,6 +93,7 @@ package final class JobRunner: Sendable {
     tally = ClientTally(limit: settings.maximumQueued, clientLimit: mostQueued)
     catalog.limitJobs(
       JobLimits(
+        all: settings.maximumQueued,
         // The service's own work isn't refused.
         unfinished: { $0.isEmpty ? nil : mostQueued(Client(key: $0)) }, running: { limits.running(Client(key: $0)) }))
   }
