@@ -162,8 +162,8 @@ extension Catalog {
     let prefix = UnfinishedMultipart.prefix
     let due = try read { db in
       try db.first(
-        "SELECT EXISTS (SELECT 1 FROM garbage WHERE due <= \(try now(db).milliseconds) AND substr(object, 1, 10) = '\(prefix)')",
-        as: Bool.self)
+        "SELECT EXISTS (SELECT 1 FROM garbage WHERE due <= ? AND substr(object, 1, 10) = '\(prefix)')",
+        [try now(db).milliseconds], as: Bool.self)
     }
     // Usually there are none, and nothing is written.
     guard due == true else { return [] }
