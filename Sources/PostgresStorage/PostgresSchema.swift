@@ -8,11 +8,37 @@
 //
 // Jobs are updated several times. Free space in their pages keeps updates away from the indexes (HOT), and there is no
 // index on `lease_until`, so that renewing a lease updates no index.
+//
+// Several indexes aren't those of the design that preceded this schema. An update writes to every index of the table if
+// it changes a column that one of them names, in its key or in its WHERE. So a claim would write as much with partial
+// indexes of the states:
+//
+//   the design                           here                       because
+//   ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+//   jobs_queued (due, id),               jobs_by_state (state, id)  no node asks for the next job: each has the whole
+//   jobs_running (id), jobs_by_state                                queue, orders it by clients and tenants, and claims
+//   (state, id), all partial                                        by ID. One index finds unfinished jobs, and lists
+//                                                                   by state
+//   one_conversion (recording,           none                       the recording's row is locked to look for the same
+//   parameters), unique and partial                                 work, of any kind (`sharedJob`)
+//   attempts_lost (begun_at)             attempts_to_clear (due)    only attempts that may have left files, when these
+//   WHERE NOT won                        WHERE due IS NOT NULL      may go, so a successful one is never in it
+//   webhooks_due (not_before)            none                       there are few: rows are deleted when a webhook is
+//   WHERE due                                                       delivered or given up
+//   recordings_by_age (created_at),      none                       IDs begin with the time. Each new conversion adds
+//   conversions_by_use (used_at)                                    up all of them, to compare with the limit
+//   none                                 jobs_by_tenant,            tenants list their own
+//                                        recordings_by_tenant
+//   none                                 unfinished_uploads,        limits count the first; deletions find what an
+//                                        uploads_by_recording       upload became by the second
 
 /// The schema of a catalog in PostgreSQL.
 package enum PostgresSchema {
+  /// Brings a database up to date.
+  package static let migrator = PostgresMigrator(migrations)
+
   /// All migrations, oldest first.
-  package static let migrator = PostgresMigrator([
+  static let migrations = [
     PostgresMigration(1, "catalog", script: tables + usage),
     PostgresMigration(2, "writers of uploads", script: writers),
     PostgresMigration(3, "leases of keys and webhooks", script: leases),
@@ -21,7 +47,7 @@ package enum PostgresSchema {
     PostgresMigration(6, "the folder with the media", oldest: 3, script: mediaFolder),
     PostgresMigration(7, "objects of uploads", oldest: 3, script: uploadObjects),
     PostgresMigration(8, "postponements of jobs", oldest: 3, script: postponements),
-  ])
+  ]
 
   /// So that all transactions change `usage` before `job_seconds`. Otherwise some that end a job and change a recording
   /// would wait for each other.
