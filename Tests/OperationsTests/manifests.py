@@ -147,6 +147,25 @@ def run_as_postgres(folder, script, **environment):
                "bash", "-c", script)
 
 
+def makes_the_bucket_when_the_store_is_up(folder, script):
+    """A shell that exits with 0 although the store answers only the third session that makes the bucket."""
+    os.mkdir(folder + "/store")
+    with open(folder + "/store/weed", "w") as file:
+        file.write('''#!/bin/sh
+cd "$(dirname "$0")"
+while read -r line; do
+  case $line in
+    *bucket.create*) echo >>tries; [ "$(wc -l <tries)" -lt 3 ] || touch made; echo "> create bucket recordings" ;;
+    *bucket.list*) [ ! -e made ] || printf '>   recordings\\tsize:0\\tchunk:0\\n' ;;
+  esac
+done
+''')
+    os.chmod(folder + "/store/weed", 0o755)
+    run("env", f"PATH={folder}/store:{os.environ['PATH']}", "SECRET=secret", "sh", "-c", script)
+    with open(folder + "/store/tries") as file:
+        assert len(file.read()) == 3, "it ends once the bucket is listed"
+
+
 def the_cluster_of_compose_fits_together(program, folder):
     """Nothing here can start containers. What their commands do is tried with the programs themselves."""
     with open("deploy/compose.cluster.yaml") as file:
@@ -178,6 +197,8 @@ def the_cluster_of_compose_fits_together(program, folder):
     assert f"-name {environment['STILLWAVE_MEDIA'].removeprefix('s3://')}\\n" in made
     assert f"-access_key {environment['AWS_ACCESS_KEY_ID']} " in made
     assert services["bucket"]["environment"]["SECRET"] == environment["AWS_SECRET_ACCESS_KEY"]
+    assert ":8333/" in services["store"]["healthcheck"]["test"][-1] and environment["STILLWAVE_S3_ENDPOINT"] == "http://store:8333"
+    makes_the_bucket_when_the_store_is_up(folder, made)
     # The primary waits for the standby, which copies it.
     from database import Pair, Server
     from webdriver import free_port
