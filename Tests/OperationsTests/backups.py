@@ -141,6 +141,8 @@ def walk(cluster, server, backup, restore, keep, again):
         half = len(sounds[2]) // 2
         status, _, _ = cluster.ask("PATCH", upload, sounds[2][:half], {**TUS, "Upload-Offset": "0"})
         assert status == 204 and cluster.check()[0] == 0
+        # As if it had a standby, without which the restored server must work. Without a reload, this one doesn't wait.
+        server.sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
         cluster.shell(cluster.paths(backup), Pair.prefix(), PATH=path)
         time.sleep(0.1)
         newer = cluster.upload(sounds[3], "newer.wav")
@@ -155,6 +157,8 @@ def walk(cluster, server, backup, restore, keep, again):
     server.kill()
     cluster.shell(cluster.paths(restore), Pair.prefix(), PATH=path)
     wait("the catalog is restored", lambda: server_is_open(server), 60)
+    with open(cluster.place + "/restored/postgresql.auto.conf") as file:
+        assert "synchronous_standby_names = '*'" in file.read(), "the backup has the primary's setting"
     cluster.shell(cluster.paths(keep), PATH=path)
 
     name = upload.rsplit("/", 1)[1]
