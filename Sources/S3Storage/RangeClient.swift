@@ -21,12 +21,13 @@ package final class RangeClient: Sendable {
   package static func field(_ range: Range<Int64>) -> String { "bytes=\(range.lowerBound)-\(range.upperBound - 1)" }
 
   /// Returns the bytes of a range, which isn't empty; nil if the server answers 404. `fields` are further fields of the
-  /// request.
+  /// request. `isProven` gets the fields of the answer, with names in lower case, and the bytes.
   ///
   /// Throws `.refused` if it answers with another status than 206, `.malformedAnswer` if it sends another range or more
-  /// bytes, `.unreachable`, `.timedOut`, or `.libraryMissing`. Blocks.
+  /// bytes or isn't proven, `.unreachable`, `.timedOut`, or `.libraryMissing`. Blocks.
   package func bytes(
-    _ range: Range<Int64>, of url: String, fields: [(name: String, value: String)] = []
+    _ range: Range<Int64>, of url: String, fields: [(name: String, value: String)] = [],
+    isProven: ([String: String], [UInt8]) -> Bool = { _, _ in true }
   ) throws(S3Error) -> [UInt8]? {
     let request = S3Request(method: .get, answerLimit: range.count)
     let handle = try connections.take()
@@ -45,6 +46,7 @@ package final class RangeClient: Sendable {
         throw .malformedAnswer(what: "Content-Range")
       }
       guard answer.body.count == range.count else { throw .malformedAnswer(what: "length") }
+      guard isProven(answer.fields, answer.body) else { throw .malformedAnswer(what: "proof") }
       return answer.body
     }
   }

@@ -46,6 +46,36 @@ import Testing
     #expect(try !permits(other.authorization(.get, Self.path, range: "bytes=0-9", at: Self.now)))
   }
 
+  @Test("an answer is proven for its request and its content only")
+  func answers() throws {
+    let asked = secret.authorization(.get, Self.path, range: "bytes=0-2", at: Self.now)
+    let later = secret.authorization(.get, Self.path, range: "bytes=0-2", at: Self.now + 1)
+    let range = "bytes 0-2/9"
+    let proof = secret.proof(ofAnswer: [1, 10, 3], range: range, to: Self.path, asked)
+    let text = Array("stillwave-node-answer-v1\n\(Self.path)\n\(asked)\n\(range)\n".utf8) + [1, 10, 3]
+    #expect(proof == HMACSHA256.hexDigest(of: text, key: Array("an example of thirty-two bytes..".utf8)))
+    #expect(secret.isProof(proof, ofAnswer: [1, 10, 3], range: range, to: Self.path, asked))
+    for (proof, content, range, path, asked) in [
+      (nil, [1, 10, 3], range, Self.path, asked), ("", [1, 10, 3], range, Self.path, asked),
+      (proof, [1, 10, 2], range, Self.path, asked), (proof, [1, 10, 3], "bytes 0-2/8", Self.path, asked),
+      (proof, [1, 10, 3], range, Self.path + "s", asked), (proof, [1, 10, 3], range, Self.path, later),
+    ] as [(String?, [UInt8], String, String, String)] {
+      #expect(!secret.isProof(proof, ofAnswer: content, range: range, to: path, asked))
+    }
+  }
+
+  @Test func anAddressIsProvenForOneAttempt() {
+    let token = AttemptToken(job: JobID(), attempt: 1, nonce: "0123456789abcdef")
+    let proof = secret.proof(of: "10.0.0.1:8090", for: token)
+    let text = "stillwave-node-address-v1\n\(token.job)\n1-0123456789abcdef\n10.0.0.1:8090"
+    #expect(
+      proof == HMACSHA256.hexDigest(of: Array(text.utf8), key: Array("an example of thirty-two bytes..".utf8)))
+    #expect(secret.isProof(proof, of: "10.0.0.1:8090", for: token))
+    let next = AttemptToken(job: token.job, attempt: 2, nonce: token.nonce)
+    #expect(
+      !secret.isProof(proof, of: "10.0.0.1:8091", for: token) && !secret.isProof(proof, of: "10.0.0.1:8090", for: next))
+  }
+
   @Test("anything else is no proof")
   func malformed() throws {
     let proof = secret.authorization(.get, Self.path, range: "bytes=0-9", at: Self.now)

@@ -260,7 +260,16 @@ import Waveform
     var writing = try Writing(bench, job, attempt: 1)
     try writing.append(frames: Self.block)
     for (index, answer) in answers.enumerated() {
-      let (builder, mirrors) = (try Builder(Answering { _ in answer }), try mirrors())
+      let secret = try secret()
+      let proven = Answering { request in
+        guard let content = answer.body.bytesAtHand else { return answer }
+        var proven = answer
+        proven.fields[NodeSecret.answerField] = secret.proof(
+          ofAnswer: content, range: answer.fields["Content-Range"] ?? "", to: request.target.path,
+          request.fields["Authorization"] ?? "")
+        return proven
+      }
+      let (builder, mirrors) = (try Builder(proven), try mirrors())
       report(writing, from: builder.address)
       let table = table(mirrors)
       let noted = bench.logged.failures.count
@@ -271,6 +280,42 @@ import Waveform
       #expect(bench.logged.failures.count == noted + 1)
       await builder.server.stop(within: 1)
     }
+  }
+
+  @Test("an answer that somebody else has given or changed is noted, and only the progress is shown", arguments: 0..<3)
+  func forgeries(kind: Int) async throws {
+    /// Stands between two nodes.
+    struct Between: HTTPResponder {
+      let node: GrowingFiles
+      let change: @Sendable (inout HTTPResponse) async throws -> Void
+      func respond(to request: HTTPRequest) -> HTTPAnswer {
+        .later {
+          var response = try await node.respond(to: request).response
+          try await change(&response)
+          return response
+        }
+      }
+    }
+    let (mirrors, other) = (try mirrors(), try secret(Self.secret + "x"))
+    let between = Between(node: GrowingFiles(secret: try secret(), context: bench.context)) { response in
+      let content = try await response.body.collect()
+      switch kind {
+      case 0: response.fields[NodeSecret.answerField] = nil
+      case 1: response.body = .bytes(content.dropLast() + [content.last.map { $0 ^ 1 } ?? 0])
+      default:
+        response.fields[NodeSecret.answerField] = other.proof(
+          ofAnswer: content, range: response.fields["Content-Range"] ?? "", to: "", "")
+      }
+    }
+    let builder = try Builder(between)
+    var writing = try Writing(bench, job, attempt: 1)
+    try writing.append(frames: Self.block)
+    report(writing, from: builder.address)
+    let table = table(mirrors)
+    #expect(try await table.open(recording.id).extent.availableFrames == 0)
+    try await bench.eventually { bench.logged.failures.count == 1 }
+    #expect(try await table.open(recording.id).extent.availableFrames == 0)
+    #expect(mirrors.bytes.value == 0 && mirrors.count == 0)
   }
 
   @Test("a node that can't be reached, has another secret, or names no address is noted", arguments: 0..<3)

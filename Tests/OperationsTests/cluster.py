@@ -21,7 +21,7 @@ from webdriver import free_port, wait
 
 # The blocks of commands by section, in the page's order, and what runs them.
 BLOCKS = [
-    ("Starting the nodes", "here"), ("Trying it", "here"), ("Media in a bucket", "here"), ("Checking a bucket", "here"),
+    ("Starting the nodes", "here"), ("Starting the nodes", "here"), ("Trying it", "here"), ("Media in a bucket", "here"), ("Checking a bucket", "here"),
     *[("From one machine to three", "here")] * 4, *[("Backups", "backups.py")] * 4,
 ]
 
@@ -179,6 +179,7 @@ def every_command_for_several_machines_works(program, folder):
     texts = iter([text for (_, text), (_, place) in zip(found, BLOCKS) if place == "here"])
     page = Page(program, folder)
     try:
+        making_the_database(page, next(texts))
         starting(page, next(texts))
         trying(page, next(texts))
         bucket(page, next(texts), next(texts))
@@ -192,6 +193,31 @@ def every_command_for_several_machines_works(program, folder):
     finally:
         page.stop()
     return True
+
+
+def making_the_database(page, block):
+    """Nobody but the nodes' role and superusers can connect to the database, in which a node then makes its tables."""
+    # The test's superuser has the name of the page's role already.
+    assert block.count("stillwave") == 4, block
+    superuser = {"PGHOST": page.server.folder, "PGPORT": str(page.server.port), "PGUSER": "stillwave"}
+    machine = page.machine("database")
+    machine.run(block.replace("stillwave", "waves"), superuser)
+    page.server.sql("CREATE ROLE stranger LOGIN")
+
+    def connect(role):
+        return subprocess.run(["psql", "-XAtc", "SELECT 1", "-d", "waves"], capture_output=True, text=True,
+                              env={**os.environ, **superuser, "PGUSER": role})
+
+    refused = connect("stranger")
+    assert refused.returncode != 0 and "permission denied for database" in refused.stderr, refused
+    assert connect("waves").stdout == "1\n"
+    machine.run("stillwave serve --media file:///srv/stillwave --data /var/lib/stillwave --node n1",
+                STILLWAVE_CATALOG=f"postgres://waves@127.0.0.1:{page.server.port}/waves", STILLWAVE_LISTEN=f"127.0.0.1:{machine.port}")
+    machine.upload(tone(5), "first.wav")
+    machine.stop()
+    shutil.rmtree(page.folder + "/shared")
+    os.mkdir(page.folder + "/shared")
+    page.server.sql("DROP DATABASE waves WITH (FORCE)")
 
 
 def starting(page, block):

@@ -152,7 +152,7 @@ struct CatalogFeedTests {
     let progress = AttemptProgress(token, report: #"{"progress":{"fraction":0.5}}"#)
     let line = CatalogMessage.progress(progress).line(from: "n1")
     #expect(CatalogMessage.parse(line)?.message == .progress(progress))
-    let addressed = AttemptProgress(token, report: progress.report, address: "10.0.0.1:8090")
+    let addressed = AttemptProgress(token, report: progress.report, address: "10.0.0.1:8090", proof: "0a")
     let told = CatalogMessage.progress(addressed).line(from: "n1")
     #expect(CatalogMessage.parse(told)?.message == .progress(addressed))
     // Those of the version before have no address. It ignores members that it doesn't know, as this one does.

@@ -78,6 +78,7 @@ final class Context: Sendable {
     ) {
       JobError($0)
     }
+    if let secret = configuration.cluster.nodes.secret { runner.believeAddresses(with: secret) }
     probes = ProbeLane(configuration, work: work)
     previews = WorkerLane(
       configuration, label: "previews",

@@ -8,8 +8,21 @@
 //
 // A request without Range has an empty line in its place. It's valid for a minute before and after its time, by the
 // catalog's clock of the node that receives it. Until then it can be repeated, which only reads the same bytes again.
+//
+// The answer with a range has the field Stillwave-Node-Proof, with the HMAC-SHA256 of
+//
+//   "stillwave-node-answer-v1" LF path LF value of Authorization LF value of Content-Range LF content
+//
+// so that nobody else can answer, and no earlier answer can be given again. And where a node names its address for an
+// attempt, in a message to the others, it adds the HMAC-SHA256 of
+//
+//   "stillwave-node-address-v1" LF job LF attempt and nonce, as in the path LF address
+//
+// since everyone who may connect to the database can send such messages. All have 64 lower-case hexadecimal digits. A
+// node of the version before neither adds nor asks for the last two, so it fetches from this one, and not the reverse.
 
 import HTTP
+import Jobs
 import Storage
 
 /// The secret that the nodes of a cluster share. Its descriptions don't show it.
@@ -50,12 +63,50 @@ struct NodeSecret: Sendable, CustomStringConvertible, CustomReflectable {
       (time.milliseconds / 1000 - Self.toleranceSeconds...time.milliseconds / 1000 + Self.toleranceSeconds)
         .contains(seconds)
     else { return false }
-    let right = Array(digest(request.method, request.target.path, request.fields["Range"], "\(seconds)").utf8)
-    return Array(parts[1].dropFirst(3).utf8).span.equalsInConstantTime(right.span)
+    let right = digest(request.method, request.target.path, request.fields["Range"], "\(seconds)")
+    return Self.areEqual(String(parts[1].dropFirst(3)), right)
   }
 
   private func digest(_ method: HTTPMethod, _ path: String, _ range: String?, _ seconds: String) -> String {
-    let lines = ["stillwave-node-v1", method.rawValue, path, range ?? "", seconds]
-    return HMACSHA256.hexDigest(of: Array(lines.joined(separator: "\n").utf8), key: key)
+    digest(["stillwave-node-v1", method.rawValue, path, range ?? "", seconds])
+  }
+
+  private func digest(_ lines: [String], then content: [UInt8] = []) -> String {
+    HMACSHA256.hexDigest(of: Array(lines.joined(separator: "\n").utf8) + content, key: key)
+  }
+
+  private static func areEqual(_ one: String, _ other: String) -> Bool {
+    Array(one.utf8).span.equalsInConstantTime(Array(other.utf8).span)
+  }
+}
+
+// MARK: - Answers
+
+extension NodeSecret {
+  /// The name of the field that proves an answer.
+  static let answerField = "Stillwave-Node-Proof"
+
+  /// Returns the proof of an answer to a request with this path and `Authorization`. `range` is its `Content-Range`.
+  func proof(ofAnswer content: [UInt8], range: String, to path: String, _ authorization: String) -> String {
+    digest(["stillwave-node-answer-v1", path, authorization, range, ""], then: content)
+  }
+
+  /// Whether `proof` is that of the answer.
+  func isProof(
+    _ proof: String?, ofAnswer content: [UInt8], range: String, to path: String, _ authorization: String
+  ) -> Bool {
+    Self.areEqual(proof ?? "", self.proof(ofAnswer: content, range: range, to: path, authorization))
+  }
+}
+
+// MARK: - Addresses
+
+extension NodeSecret: AddressProof {
+  func proof(of address: String, for token: AttemptToken) -> String {
+    digest(["stillwave-node-address-v1", token.job.text, token.shortName, address])
+  }
+
+  func isProof(_ proof: String, of address: String, for token: AttemptToken) -> Bool {
+    Self.areEqual(proof, self.proof(of: address, for: token))
   }
 }

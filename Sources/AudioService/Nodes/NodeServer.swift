@@ -2,7 +2,7 @@
 //
 //   GET /internal/jobs/{job}/{attempt}-{nonce}/pyramid     the waveform that an attempt on this node writes, with Range
 //
-// Any other request gets 403 without content, or 404 if it is signed.
+// Any other request gets 403 without content, or 404 if it is signed. Answers with a range have a proof (NodeSecret).
 
 import HTTP
 import Jobs
@@ -48,6 +48,9 @@ struct GrowingFiles: HTTPResponder {
   let secret: NodeSecret
   let context: Context
 
+  /// The longest range that is proven, in bytes: more than a node asks for.
+  private static let provenBytes: Int64 = 8 << 20
+
   /// The path of the file that an attempt writes.
   static func path(of token: AttemptToken) -> String { "/internal/jobs/\(token.job)/\(token.shortName)/pyramid" }
 
@@ -66,11 +69,25 @@ struct GrowingFiles: HTTPResponder {
         return HTTPResponse(.serviceUnavailable)
       }
       guard let file else { return HTTPResponse(.notFound) }
-      return HTTPResponse(
+      let response = HTTPResponse(
         Representation(
           body: .file(file), contentType: "application/octet-stream", etag: nil, cacheControl: "no-store",
           acceptsRanges: true), for: request)
+      return try await proven(response, to: request)
     }
+  }
+
+  /// Adds the proof of an answer with a range that a node may want. Reads it into memory.
+  private func proven(_ response: HTTPResponse, to request: HTTPRequest) async throws -> HTTPResponse {
+    guard response.status == .partialContent, let range = response.fields["Content-Range"],
+      case .file(let part) = response.body, part.length <= Self.provenBytes
+    else { return response }
+    let content = try await context.work.run { () throws(FileContentError) in try part.read(0..<part.length) }
+    var proven = response
+    proven.body = .bytes(content)
+    proven.fields[NodeSecret.answerField] = secret.proof(
+      ofAnswer: content, range: range, to: request.target.path, request.fields["Authorization"] ?? "")
+    return proven
   }
 
   /// Opens the file that an attempt writes, under its temporary or its final name. Blocks.

@@ -195,7 +195,11 @@ final class WaveformMirrors: Sendable {
     let fetch = { [self] (range: Range<Int64>) throws -> [UInt8] in
       let proof = secret.authorization(.get, path, range: RangeClient.field(range), at: around.time())
       let bytes = try client.bytes(
-        range, of: "http://\(address)\(path)", fields: [(name: "Authorization", value: proof)])
+        range, of: "http://\(address)\(path)", fields: [(name: "Authorization", value: proof)]
+      ) { [secret] fields, content in
+        let (answer, range) = (fields[NodeSecret.answerField.lowercased()], fields["content-range"] ?? "")
+        return secret.isProof(answer, ofAnswer: content, range: range, to: path, proof)
+      }
       guard let bytes else { throw Fault.missing }
       self.bytes.add(bytes.count)
       return bytes
@@ -233,6 +237,8 @@ final class WaveformMirrors: Sendable {
   private static func words(for error: any Error) -> String {
     switch error {
     case S3Error.refused(403, _, _): "it answered 403: the nodes have different files for --cluster-secret-file"
+    case S3Error.malformedAnswer("proof"):
+      "its answer isn't proven: another version, or not a node with the same file for --cluster-secret-file"
     case Fault.invalidAddress: "that is no address"
     case WaveformError.damagedPyramid(let page): "page \(page) isn't what was written"
     case WaveformError.malformedPyramid(let field): "the file isn't a waveform (\(field))"

@@ -100,7 +100,17 @@ extension JobRunner {
     guard state.value.attempts[token.job] == nil, let live = live[token.job], live.isRunning, live.writer == token,
       case .progress(let known)? = WorkerReport(line: Array(progress.report.utf8)[...])
     else { return }
-    self.live.update(token.job) { ($0.progress, $0.address) = (known, progress.address) }
+    let address = proven(progress)
+    self.live.update(token.job) { ($0.progress, $0.address) = (known, address ?? $0.address) }
+  }
+
+  /// The address in a message, if a node of this cluster has named it. Those of the version before prove nothing, so of
+  /// their jobs only the progress is shown.
+  private func proven(_ progress: AttemptProgress) -> String? {
+    guard let address = progress.address, let proof = progress.proof, let known = addressProof.withLock({ $0 }),
+      known.isProof(proof, of: address, for: progress.token)
+    else { return nil }
+    return address
   }
 
   /// Tells the others how far an attempt has come, at most once a second.
@@ -110,8 +120,10 @@ extension JobRunner {
       return
     }
     state.value.attempts[id]?.toldAt = now
+    let (token, address) = (attempt.claimed.token, address.withLock { $0 })
+    let proof = address.flatMap { address in addressProof.withLock { $0 }?.proof(of: address, for: token) }
     let progress = AttemptProgress(
-      attempt.claimed.token, report: String(decoding: report.line(), as: UTF8.self), address: address.withLock { $0 })
+      token, report: String(decoding: report.line(), as: UTF8.self), address: address, proof: proof)
     // If this fails, the next report follows in a second.
     work.start { [catalog] in try? catalog.tellOthers(progress) }
   }

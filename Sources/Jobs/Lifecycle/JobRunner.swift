@@ -57,6 +57,8 @@ package final class JobRunner: Sendable {
   private let started = ContinuousClock.now
   /// Where other nodes can fetch the waveforms that jobs on this one write, as `HOST:PORT`; nil if they can't.
   let address = Mutex<String?>(nil)
+  /// What proves addresses; nil if this node believes none.
+  let addressProof = Mutex<(any AddressProof)?>(nil)
   /// The number of attempts that this process has given up for lost, because the process that made them, on any node,
   /// was gone or cut off.
   package let lostAttempts = Atomic(0)
@@ -100,6 +102,9 @@ package final class JobRunner: Sendable {
 
   /// Tells other nodes from now on where they can fetch the waveforms that jobs here write: at `address`, `HOST:PORT`.
   package func announce(address: String) { self.address.withLock { $0 = address } }
+
+  /// Believes from now on the addresses of other nodes that `proof` proves, and proves its own. Before, none counts.
+  package func believeAddresses(with proof: some AddressProof) { addressProof.withLock { $0 = proof } }
 
   // MARK: Room
 

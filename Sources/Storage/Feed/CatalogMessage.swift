@@ -125,17 +125,17 @@ enum CatalogMessage: Equatable {
       var attempt: Int
       var nonce: String
       var report: String
-      var address: String?
+      var address, proof: String?
 
       init(_ progress: AttemptProgress) {
         (job, attempt, nonce) = (progress.token.job.text, progress.token.attempt, progress.token.nonce)
-        (report, address) = (progress.report, progress.address)
+        (report, address, proof) = (progress.report, progress.address, progress.proof)
       }
 
       var value: AttemptProgress? {
         JobID(job).map {
           AttemptProgress(
-            AttemptToken(job: $0, attempt: attempt, nonce: nonce), report: report, address: address)
+            AttemptToken(job: $0, attempt: attempt, nonce: nonce), report: report, address: address, proof: proof)
         }
       }
     }
@@ -155,10 +155,13 @@ package struct AttemptProgress: Sendable, Equatable {
   package let report: String
   /// Where other nodes can fetch the waveform that the attempt writes, as `HOST:PORT`; nil if they can't.
   package let address: String?
+  /// What proves that a node of the cluster says so. Without it, anyone who may connect to the database could have the
+  /// nodes call any address.
+  package let proof: String?
 
   /// Creates a value from its parts.
-  package init(_ token: AttemptToken, report: String, address: String? = nil) {
-    (self.token, self.report, self.address) = (token, report, address)
+  package init(_ token: AttemptToken, report: String, address: String? = nil, proof: String? = nil) {
+    (self.token, self.report, self.address, self.proof) = (token, report, address, proof)
   }
 }
 
