@@ -176,6 +176,39 @@ struct BucketTests {
     #expect(try eventually(withinSeconds: 20) { try one.client.get("/readyz").status == 200 })
   }
 
+  @Test func whileTheStoreIsSilentManyRenamesHoldUpNeitherEachOtherNorReadsNorLeases() throws {
+    try two.stop()
+    let ids = try (0..<40).map { number in
+      try #require(try one.client.upload(BadUploadTests.tone.bytes, name: "\(number).wav")["id"].string)
+    }
+    let long = try one.client.uploadReady(try LongClip.flac(cluster.folder, seconds: 600), name: "long.flac")
+    let job = try #require(try one.client.denoise(try #require(long["id"].string))["id"].string)
+    try #require(try eventually { try one.client.get("/v1/jobs/\(job)").json["state"] == .string("running") })
+    try one.holdingWorkers {
+      cluster.store.command.signal(SIGSTOP)
+      defer { cluster.store.command.signal(SIGCONT) }
+      // More than there are threads, and several of each recording. The store's patience is 30 seconds, as is a lease.
+      let renames = try (0..<200).map { number in
+        let (wire, name) = (try Wire(port: one.client.port, timeoutSeconds: 15), #"{"name":"renamed \#(number)"}"#)
+        let head = "PATCH /v1/recordings/\(ids[number % ids.count]) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        #expect(wire.send(head + "Content-Type: application/json\r\nContent-Length: \(name.utf8.count)\r\n\r\n" + name))
+        return wire
+      }
+      for _ in 0..<3 { #expect(try one.client.get("/v1/recordings").status == 200) }
+      for wire in renames { #expect(try wire.answer(to: "PATCH").status == 200) }
+      let lease = "SELECT lease_until FROM jobs WHERE id = '\(job)' AND state = 'running'"
+      let before = try #require(Int(try cluster.rows(lease).first ?? ""))
+      #expect(try eventually(withinSeconds: 15) { try Int(cluster.rows(lease).first ?? "") ?? 0 > before })
+    }
+    try one.client.succeed(job)
+    // As if a minute had passed: the next start describes what couldn't be described.
+    _ = try cluster.rows("UPDATE garbage SET due = 0 WHERE object LIKE '%/recording.json'")
+    try one.stop()
+    try one.restart()
+    #expect(try eventually(withinSeconds: 60) { try cluster.check().answer["notes"] == .array([]) })
+    try expectNothingUnknown()
+  }
+
   @Test func aNodeThatIsStoppedEndsAlthoughItsStoreIsSilentAndItsJobIsDoneElsewhere() throws {
     let node = try cluster.node("three", "--grace-period", "1")
     try one.stop()

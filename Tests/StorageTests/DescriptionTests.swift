@@ -14,11 +14,14 @@ import Testing
   private final class Store: DescriptionStore {
     let described = Mutex<[String]>([])
     let before = Mutex<[@Sendable () throws -> Void]>([])
+    /// Whether the node is killed once it has described something.
+    let kills = Mutex(false)
 
     func describe(_ recording: Recording) throws(StorageError) {
       let action = before.withLock { $0.popLast() }
       try? action?()
       described.withLock { $0.append(recording.name) }
+      if kills.withLock({ $0 }) { throw .storeUnreachable(detail: "killed") }
     }
 
     func removeMark(of id: RecordingID) {}
@@ -40,7 +43,12 @@ import Testing
     return recording
   }
 
-  private func keep() { catalog.keepDescriptions(in: store) { Issue.record($1, "\($0)") } }
+  private func keep(later: DescriptionKeeper.Start? = nil, secondsSinceBoot: @escaping @Sendable () -> Double = { 0 }) {
+    let keeper = DescriptionKeeper(store: store, later: later, secondsSinceBoot: secondsSinceBoot) { [store] in
+      if !store.kills.withLock({ $0 }) { Issue.record($1, "\($0)") }
+    }
+    catalog.keepDescriptions(keeper)
+  }
 
   @Test("whoever changes a recording promises its description, which what was described before doesn't settle")
   func promises() throws {
@@ -128,6 +136,80 @@ import Testing
     }
     try catalog.update(recording.id) { $0.name = "old" }
     #expect(store.described.withLock { $0.suffix(2) } == ["old", "newest"])
+  }
+
+  @Test("what clients change is described later, once, and not at all if too much waits, since a row promises it")
+  func later() throws {
+    catalog.nameDeletedObjects()
+    let steps = Mutex<[@Sendable () -> Void]>([])
+    let isFull = Mutex(false)
+    keep(later: { step in
+      if isFull.withLock({ $0 }) { return false }
+      steps.withLock { $0.append(step) }
+      return true
+    })
+    var recording = sample()
+    (recording.audioKey, recording.bytes) = (ObjectKey(recording.id, "audio.mp3"), 9)
+    let job = Job(kind: .waveform, recording: recording.id)
+    recording.waveformJob = job.id
+    let description = ObjectKey.description(of: recording.id)
+    try catalog.announce(recording.objects)
+    try catalog.insert(recording, jobs: [job])
+    #expect(store.described.withLock { $0 } == [recording.name], "the sound is acknowledged")
+    let tenant = catalog.of(.none)
+    try tenant.update(recording.id) { $0.name = "second" }
+    _ = try tenant.update(recording.id, if: { _ in true }, inserting: nil) { $0.name = "third" }
+    _ = try tenant.cancel(job.id)
+    #expect(store.described.withLock { $0.count } == 1 && steps.withLock { $0.count } == 1)
+    #expect(try catalog.announcedObjects(of: recording.id) == [description])
+    steps.withLock { $0.popLast() }?()
+    #expect(store.described.withLock { $0 } == [recording.name, "third"])
+    #expect(try catalog.announcedObjects(of: recording.id) == [])
+    isFull.withLock { $0 = true }
+    try tenant.update(recording.id) { $0.name = "fourth" }
+    #expect(try catalog.announcedObjects(of: recording.id) == [description])
+    isFull.withLock { $0 = false }
+    try tenant.update(recording.id) { $0.name = "fifth" }
+    steps.withLock { $0.popLast() }?()
+    #expect(store.described.withLock { $0 } == [recording.name, "third", "fifth"])
+  }
+
+  @Test("without promises, as in a folder, what clients change is described before the answer")
+  func atOnce() throws {
+    let recording = try insert()
+    keep(later: { _ in
+      Issue.record("nothing promises it")
+      return true
+    })
+    try catalog.of(.none).update(recording.id) { $0.name = "other" }
+    #expect(store.described.withLock { $0 } == ["other"])
+  }
+
+  @Test("a node that was stopped before it described what it had read has it described again, even if it is killed")
+  func stopped() throws {
+    catalog.nameDeletedObjects()
+    let recording = try insert()
+    let other = Catalog(engine: engine, holder: LeaseHolder(name: "other", terms: LeaseHolder.Terms()))
+    other.nameDeletedObjects()
+    let looks = Mutex(0)
+    keep(secondsSinceBoot: {
+      let look = looks.withLock { look in
+        look += 1
+        return look
+      }
+      guard look == 2 else { return look < 2 ? 0 : 6 }
+      // It has read the row, and is stopped.
+      #expect(throws: Never.self) {
+        try other.update(recording.id) { $0.name = "newer" }
+        _ = try other.undescribed(recording.id).map(other.settle)
+      }
+      return 6
+    })
+    store.kills.withLock { $0 = true }
+    try catalog.update(recording.id) { $0.name = "older" }
+    #expect(store.described.withLock { $0 } == ["older"])
+    #expect(try catalog.announcedObjects(of: recording.id) == [])
+    #expect(try catalog.isDescriptionDoubtful(of: recording.id))
   }
 
   @Test("in a folder without promises, a recording that changes while it is described is described again")

@@ -66,7 +66,13 @@ final class Context: Sendable {
     self.work = work
     storeWork = media.bucket == nil ? StoreQueue(on: work) : StoreQueue()
     self.log = log
-    catalog.keepDescriptions(in: media.descriptions) { id, error in
+    // Few threads, because the store says little faster to more, and what waits for them is done later by any node.
+    var later: DescriptionKeeper.Start?
+    if media.bucket != nil {
+      let threads = StoreQueue(threads: 4)
+      later = { step in threads.start(step) }
+    }
+    catalog.keepDescriptions(in: media.descriptions, later: later) { id, error in
       log.failure(
         "a recording's description could not be written", ["recording": id.text, "error": logText(error)])
     }

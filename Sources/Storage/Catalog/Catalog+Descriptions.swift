@@ -7,6 +7,13 @@
 //
 // So the last one who puts a description has read the newest row. The commit of 4 isn't waited for: if it is lost, the
 // description is put once more.
+//
+// A node that is stopped between 2 and 3 may put what others have replaced meanwhile, and be killed before 4. So if
+// that has taken seconds, it first has the description put again in a day (Catalog+DoubtfulDescriptions).
+//
+// What a client waits for ends with 1, and the rest follows on threads of its own (`describeLater`): a store that says
+// nothing would hold up all calls of the catalog. Only the first description of a sound is put before its recording is
+// acknowledged, because it alone says so if the catalog is restored to an earlier moment.
 
 extension Catalog {
   /// How long the node that changed a recording has to describe it, in seconds.
@@ -24,7 +31,9 @@ extension Catalog {
   package func describe(_ id: RecordingID) -> Bool {
     guard let keeper = descriptions.withLock({ $0 }) else { return true }
     let promises = namesDeletedObjects.load(ordering: .relaxed)
-    return keeper.describe(id) { described in
+    return keeper.describe(
+      id, doubt: { if promises { try doubtDescription(of: id) } }
+    ) { described in
       guard let described else {
         let row = try undescribed(id)
         // Without a promise, another node has written what the row says.
@@ -33,6 +42,17 @@ extension Catalog {
       let row = try promises ? settle(described) : keeper.store.hasOtherWriters ? undescribed(id) : nil
       return row?.recording == described.recording ? nil : row
     }
+  }
+
+  /// Describes a recording soon, on a thread that may wait for the store. If too much waits already, or this process
+  /// ends before, the collection of any node does it.
+  func describeLater(_ id: RecordingID) {
+    guard let keeper = descriptions.withLock({ $0 }), keeper.canWait, namesDeletedObjects.load(ordering: .relaxed)
+    else {
+      describe(id)
+      return
+    }
+    keeper.later(id) { [self] in describe(id) }
   }
 
   /// Returns a recording and the promise of its description, both of one moment; nil if it is deleted.

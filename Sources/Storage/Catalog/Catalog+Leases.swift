@@ -145,7 +145,13 @@ extension Catalog {
   package func cancel(
     _ id: JobID, if isExpected: @Sendable (Job) -> Bool = { _ in true }, progress: Double? = nil
   ) throws(StorageError) -> [Job]? {
-    try write(.statementLocks) { db in
+    try cancel(id, if: isExpected, progress: progress, describing: .now)
+  }
+
+  func cancel(
+    _ id: JobID, if isExpected: @Sendable (Job) -> Bool, progress: Double?, describing time: DescribingTime
+  ) throws(StorageError) -> [Job]? {
+    try write(.statementLocks, describing: time) { db in
       guard let (before, now) = try locked(id, db) else { return nil }
       guard isExpected(before) else { throw StorageError.changedMeanwhile }
       let moved = try move(before, hasWritten: true, at: now, db) { $0.cancel(progress: progress, at: now) }

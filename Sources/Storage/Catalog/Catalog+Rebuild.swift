@@ -6,7 +6,14 @@ extension Catalog {
     _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool, inserting job: Job?,
     _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
-    try write(.statementLocks) { db in
+    try update(id, if: isExpected, inserting: job, describing: .now, change)
+  }
+
+  func update(
+    _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool, inserting job: Job?,
+    describing time: DescribingTime, _ change: @Sendable (inout Recording) -> Void
+  ) throws(StorageError) -> Recording? {
+    try write(.statementLocks, describing: time) { db in
       guard let recording = try Self.locked(id, db), isExpected(recording) else { return nil }
       let changed = try Self.update(id, db, change)
       if let job { try queue(job, db) }

@@ -8,7 +8,8 @@ extension Catalog {
     _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: KeptAnswer? = nil,
     spending token: UploadToken? = nil, within limits: StoredLimits? = nil
   ) throws(StorageError) {
-    try write(.statementLocks) { db in
+    // A recording that a job is to make has no sound, so its description isn't written yet.
+    try write(.statementLocks, describing: recording.audioKey == nil ? .later : .now) { db in
       try Self.hold(jobs.map(\.recording), db)
       try Self.spend(token, db)
       try RecordingRow(recording).insert(db)
@@ -100,7 +101,14 @@ extension Catalog {
     _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool = { _ in true },
     _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
-    try write(.statementLocks) { db in
+    try update(id, if: isExpected, describing: .now, change)
+  }
+
+  func update(
+    _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool, describing time: DescribingTime,
+    _ change: @Sendable (inout Recording) -> Void
+  ) throws(StorageError) -> Recording? {
+    try write(.statementLocks, describing: time) { db in
       if let recording = try Self.locked(id, db), !isExpected(recording) { throw StorageError.changedMeanwhile }
       return try Self.update(id, db, change)
     }

@@ -52,11 +52,17 @@ package final class Catalog: Sendable {
 
   /// From now on, keeps the description in every recording's folder in sync with its row. Call it once, before the
   /// first change. Calls `onFailure` if a description can't be written; the row is durable regardless.
+  ///
+  /// `later` runs work on a thread that may wait for the store, or returns false if too much waits already. With it,
+  /// changes that clients ask for don't wait for their descriptions if rows promise these.
   package func keepDescriptions(
-    in store: any DescriptionStore, onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
+    in store: any DescriptionStore, later: DescriptionKeeper.Start? = nil,
+    onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
   ) {
-    descriptions.withLock { $0 = DescriptionKeeper(store: store, onFailure: onFailure) }
+    keepDescriptions(DescriptionKeeper(store: store, later: later, onFailure: onFailure))
   }
+
+  func keepDescriptions(_ keeper: DescriptionKeeper) { descriptions.withLock { $0 = keeper } }
 
   /// From now on, calls `action` after every commit with what it changed, when readers already see it. `action` must be
   /// brief. Call this once, before the first change.
@@ -121,16 +127,30 @@ package final class Catalog: Sendable {
   /// Number of reading calls so far.
   package var readCount: UInt64 { reads.load(ordering: .relaxed) }
 
+  /// When the recordings that a transaction has changed are described.
+  enum DescribingTime: Sendable {
+    /// Before the call returns, which may take the store's time.
+    case now
+    /// Soon, if rows promise it and there are threads for it; otherwise before the call returns.
+    case later
+  }
+
   @discardableResult
   func write<Value: Sendable>(
-    _ isolation: SQLIsolation = .serializable, _ body: @Sendable (CatalogTransaction) throws -> Value
+    _ isolation: SQLIsolation = .serializable, describing time: DescribingTime = .now,
+    _ body: @Sendable (CatalogTransaction) throws -> Value
   ) throws(StorageError) -> Value {
     // Under a lock, the catalog is in the same folder as the media. Several nodes' isn't, and must not wait for theirs.
     if !isShared { try descriptions.withLock { $0 }?.store.checkClaim() }
     let (value, changed, undescribed) = try writeTimes.time { () throws(StorageError) in try commit(isolation, body) }
     // First, because a description may take a store's time.
     tell(changed)
-    for id in undescribed { describe(id) }
+    for id in undescribed {
+      switch time {
+      case .now: describe(id)
+      case .later: describeLater(id)
+      }
+    }
     return value
   }
 

@@ -71,7 +71,7 @@ extension TenantCatalog {
     _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
     guard try recording(id) != nil else { return nil }
-    return try whole.update(id, if: isExpected, change)
+    return try whole.update(id, if: isExpected, describing: .later, change)
   }
 
   /// Changes a recording if `isExpected` returns true for it, and inserts `job`, which reads the recording, in the same
@@ -81,7 +81,7 @@ extension TenantCatalog {
     _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
     guard try recording(id) != nil else { return nil }
-    return try whole.update(id, if: isExpected, inserting: job, change)
+    return try whole.update(id, if: isExpected, inserting: job, describing: .later, change)
   }
 
   /// Deletes a recording's row; returns nil if there is none; see `Catalog.deleteRecording`.
@@ -123,7 +123,7 @@ extension TenantCatalog {
     _ id: JobID, if isExpected: @Sendable (Job) -> Bool = { _ in true }, progress: Double? = nil
   ) throws(StorageError) -> [Job]? {
     guard try job(id) != nil else { return nil }
-    return try whole.cancel(id, if: isExpected, progress: progress)
+    return try whole.cancel(id, if: isExpected, progress: progress, describing: .later)
   }
 
   /// Returns the newest job of a kind, in this state, with `recording` as its source; see `Catalog.latestJob`.

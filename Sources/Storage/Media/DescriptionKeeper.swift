@@ -1,4 +1,5 @@
 import Dispatch
+import Synchronization
 
 /// Where the descriptions of recordings are kept. Thread-safe; every call blocks.
 package protocol DescriptionStore: Sendable {
@@ -27,27 +28,64 @@ extension MediaStore: DescriptionStore {
 ///
 /// Other processes that share the store write descriptions, too. So each reads the row again after writing, and writes
 /// again if the row has changed: whoever writes last has read the newest row.
-struct DescriptionKeeper: Sendable {
+package struct DescriptionKeeper: Sendable {
+  /// Runs work on a thread that may wait for the store. Returns false, without running it, if too much waits already.
+  package typealias Start = @Sendable (@escaping @Sendable () -> Void) -> Bool
+
   let store: any DescriptionStore
-  let onFailure: @Sendable (RecordingID, StorageError) -> Void
+  private let start: Start?
+  private let onFailure: @Sendable (RecordingID, StorageError) -> Void
+  private let secondsSinceBoot: @Sendable () -> Double
+  private let waiting = Waiting()
+
+  /// The recordings that are to be described later.
+  private final class Waiting: Sendable {
+    let ids = Mutex<Set<RecordingID>>([])
+  }
+
+  /// A row that was read so many seconds ago may have been replaced and described by another process.
+  static let freshSeconds = 5.0
 
   /// Several queues, so that the descriptions of different recordings rarely wait for each other's fsync.
   private let queues = (0..<16).map { DispatchQueue(label: "descriptions \($0)") }
 
-  init(store: any DescriptionStore, onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void) {
-    self.store = store
-    self.onFailure = onFailure
+  init(
+    store: any DescriptionStore, later start: Start? = nil,
+    secondsSinceBoot: @escaping @Sendable () -> Double = { Double(Timestamp.millisecondsSinceBoot) / 1000 },
+    onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
+  ) {
+    (self.store, self.start, self.onFailure) = (store, start, onFailure)
+    self.secondsSinceBoot = secondsSinceBoot
+  }
+
+  /// Whether there are threads that may wait for the store.
+  var canWait: Bool { start != nil }
+
+  /// Calls `describe` on such a thread, once for all calls until it begins. Doesn't block.
+  func later(_ id: RecordingID, _ describe: @escaping @Sendable () -> Void) {
+    guard let start, waiting.ids.withLock({ $0.insert(id).inserted }) else { return }
+    let isTaken = start { [waiting] in
+      // First, so that a change that isn't described by this call is by another one.
+      _ = waiting.ids.withLock { $0.remove(id) }
+      describe()
+    }
+    if !isTaken { _ = waiting.ids.withLock { $0.remove(id) } }
   }
 
   /// Describes a recording as returned by `next`, and again until that returns nil. `next` gets what was described
-  /// last. Returns false, after `onFailure`, if it couldn't. Blocks on the disk or the store.
-  func describe(_ id: RecordingID, as next: (Catalog.Undescribed?) throws -> Catalog.Undescribed?) -> Bool {
+  /// last. Calls `doubt` before it describes what was read a while ago. Returns false, after `onFailure`, if it
+  /// couldn't. Blocks on the disk or the store.
+  func describe(
+    _ id: RecordingID, doubt: () throws -> Void,
+    as next: (Catalog.Undescribed?) throws -> Catalog.Undescribed?
+  ) -> Bool {
     queues[Int(id.hashValue.magnitude % UInt(queues.count))].sync {
       do {
-        var described: Catalog.Undescribed?
+        var (described, askedAt) = (nil as Catalog.Undescribed?, secondsSinceBoot())
         while let row = try next(described) {
+          if secondsSinceBoot() - askedAt > Self.freshSeconds { try doubt() }
           try store.describe(row.recording)
-          described = row
+          (described, askedAt) = (row, secondsSinceBoot())
         }
         return true
       } catch {
