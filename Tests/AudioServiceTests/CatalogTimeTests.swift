@@ -111,6 +111,50 @@ import Webhooks
     #expect(isNear(webhook.notBefore, right))
   }
 
+  @Test("while the catalog's clock is a month ahead, nothing is deleted because of its age, and the log says so once")
+  func doubtfulTime() async throws {
+    let bench = try TestBench { ($0.maximumAgeSeconds, $0.tenantMaximumAges) = (86_400, [:]) }
+    let kept = try bench.recording()
+    let created = try await bench.tus.send(.post, "/v1/uploads", ["Upload-Length": "4"])
+    let upload = try #require(created.fields["Location"])
+    bench.catalog.note(clock: .now)
+    bench.catalog.note(clock: .now + 2_592_000)
+    let retention = Retention(bench.context, bench.catalog)
+    retention.start()
+    try await bench.eventually { bench.logged.failures.contains { $0.contains("the catalog's clock may be wrong") } }
+    for _ in 0..<2 { await bench.context.uploads.removeExpired() }
+    #expect(try bench.catalog.recording(kept.id) != nil)
+    #expect(try await bench.tus.head(upload).status == 200)
+    let patched = try await bench.tus.patch(upload, at: 0, "RI")
+    #expect(patched.status == 204)
+    #expect(bench.logged.failures.count == 1, "\(bench.logged.failures)")
+    let metrics = try await bench.respond(.get, "/metrics").body.collect()
+    #expect(String(decoding: metrics, as: UTF8.self).contains("\nstillwave_clock_doubtful 1\n"))
+    let ready = try await bench.respond(.get, "/readyz")
+    let text = String(decoding: try await ready.body.collect(), as: UTF8.self)
+    #expect(ready.status == .ok && text.contains("\"clock_doubtful\"") && text.contains("s ahead of this machine's"))
+    retention.stop()
+
+    bench.catalog.note(clock: .now)
+    let again = Retention(bench.context, bench.catalog)
+    let old = try bench.catalog.update(kept.id) { $0.createdAt = .now + -90_000 }
+    #expect(old != nil)
+    again.start()
+    try await bench.eventually { try bench.catalog.recording(kept.id) == nil }
+    again.stop()
+    #expect(bench.logged.all.contains { $0.contains("what has reached its age is deleted again") })
+  }
+
+  @Test("while the catalog's clock is doubted, a kept answer is repeated however old it seems")
+  func doubtfulAnswer() async throws {
+    let fields: HTTPFields = ["Idempotency-Key": "k"]
+    bench.catalog.note(clock: .now)
+    #expect(try await bench.respond(.post, "/v1/recordings", fields: fields, body: "RIFF").status == .created)
+    bench.catalog.note(clock: .now + 2_592_000)
+    let again = try await bench.respond(.post, "/v1/recordings", fields: fields, body: "RIFF")
+    #expect(again.fields["Idempotency-Replayed"] == "true")
+  }
+
   @Test("an upload expires by the catalog's clock")
   func expiry() async throws {
     let right = lead(by: 36_000)

@@ -40,7 +40,7 @@ import Testing
         configuration: bench.configuration, catalog: bench.catalog, blobs: blobs, spool: spool,
         admission: context.admission, metrics: context.metrics, accounts: context.accounts, storeWork: storeWork,
         heldKeys: context.heldKeys),
-      work: context.work, log: context.log)
+      clock: context.deletionClock, work: context.work, log: context.log)
   }
 
   /// A session, and the request that has sent all four bytes of its upload.

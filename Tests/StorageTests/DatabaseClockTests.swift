@@ -61,6 +61,24 @@ struct DatabaseClockTests {
     #expect(abs(gap(.now + 72_000, node.time)) < 3600)
   }
 
+  @Test("a database whose clock differs by minutes from a node's, or jumps, is doubted")
+  func doubt() throws {
+    let node = node("one")
+    try node.compareClocks()
+    #expect(node.clockDoubt == nil && abs(node.clockDifferenceSeconds) < 200)
+    try skew(2_592_000)
+    try node.compareClocks()
+    guard case .differs(let seconds)? = node.clockDoubt else {
+      Issue.record("it isn't doubted")
+      return
+    }
+    #expect(abs(seconds - 2_592_000) < 200 && abs(node.clockDifferenceSeconds - 2_592_000) < 200)
+    #expect(node.of(.none).doubtsClock)
+    try skew(0)
+    try node.compareClocks()
+    #expect(node.clockDoubt == nil)
+  }
+
   @Test("what a node hears late of the database's clock is better than nothing")
   func firstTime() throws {
     let node = node("one")

@@ -48,6 +48,7 @@ final class Context: Sendable {
   let log: ServiceLog
   let metrics: Metrics
   let erasure: Erasure
+  let deletionClock: DeletionClock
   let jobMeter: MeteredJobLog
 
   init(
@@ -62,6 +63,7 @@ final class Context: Sendable {
     redirects = configuration.cluster.bucket.redirects
     (blobs, scratch, spool, growingWaveforms) = (media.blobs, media.scratch, media.spool, media.growingWaveforms)
     erasure = Erasure(catalog, log)
+    deletionClock = DeletionClock(catalog, log)
     questions = UploadQuestions(configuration, log: log) { catalog.time }
     self.work = work
     storeWork = media.bucket == nil ? StoreQueue(on: work) : StoreQueue()
@@ -137,7 +139,7 @@ final class Context: Sendable {
       .init(
         configuration: configuration, catalog: catalog, blobs: blobs, spool: spool, admission: admission,
         metrics: metrics, accounts: accounts, storeWork: storeWork, heldKeys: heldKeys),
-      work: work, log: log)
+      clock: deletionClock, work: work, log: log)
     idempotency = IdempotencyKeys(heldKeys, work: work)
   }
 
@@ -171,6 +173,11 @@ final class Context: Sendable {
 
   /// The present time by the catalog's clock.
   var time: Timestamp { wholeCatalog.time }
+
+  /// Why the catalog's clock may be wrong, and how far it is ahead of this machine's, in seconds.
+  var clock: (doubt: ClockDoubt?, differenceSeconds: Double) {
+    (wholeCatalog.clockDoubt, wholeCatalog.clockDifferenceSeconds)
+  }
 
   /// How long the catalog's last durable write for `readiness` took, in seconds.
   var catalogSeconds: Double { wholeCatalog.checkSeconds }

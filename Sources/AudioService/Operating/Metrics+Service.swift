@@ -22,6 +22,12 @@ extension Context {
     counter(
       "stillwave_lost_attempts_total", "Attempts at jobs that this node took over from processes that were gone.",
       [("", "\(runner.lostAttempts.load(ordering: .relaxed))")])
+    gauge(
+      "stillwave_clock_doubtful", "1 while nothing is deleted because of its age: the catalog's clock may be wrong.",
+      [("", clock.doubt == nil ? "0" : "1")])
+    gauge(
+      "stillwave_clock_difference_seconds", "How far the catalog's clock is ahead of this machine's.",
+      [("", "\(clock.differenceSeconds)")])
     if let feed {
       gauge(
         "stillwave_node_info", "This node.",

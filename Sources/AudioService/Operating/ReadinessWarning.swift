@@ -1,4 +1,5 @@
 import Processing
+import Storage
 import Terms
 
 /// The findings that `/readyz` reports for a person to look at, although the service can take work.
@@ -9,7 +10,7 @@ enum ReadinessWarning {
     let all = [
       fence(context.configuration), orphans(context.media.orphanCount), unreadable(report.unreadable),
       full(context.media.bucket?.blobs.isFull ?? false), unverified(report.isUnverified),
-      feed(context.feed?.ageSeconds, isShared: context.feed != nil),
+      feed(context.feed?.ageSeconds, isShared: context.feed != nil), clock(context.clock.doubt),
     ]
     return all.compactMap { $0 }
   }
@@ -36,6 +37,16 @@ enum ReadinessWarning {
       detail: """
         The feed of other nodes' changes is interrupted, so rows are read again for every request, and progress on \
         other nodes isn't shown.
+        """)
+  }
+
+  private static func clock(_ doubt: ClockDoubt?) -> Warning? {
+    guard let doubt else { return nil }
+    return Warning(
+      code: "clock_doubtful",
+      detail: """
+        The catalog's clock may be wrong: \(DeletionClock.words(for: doubt)). Until it is right, nothing is deleted \
+        because of its age.
         """)
   }
 

@@ -3,7 +3,7 @@ import Storage
 import Synchronization
 
 /// Deletes recordings that have reached the configured age: at the start and then hourly, or more often if the age is
-/// less than an hour.
+/// less than an hour. While the catalog's clock may be wrong, it deletes nothing.
 ///
 /// The rows go first, in one transaction that skips recordings that a job works on; then the files. A crash in between
 /// leaves folders that no row owns, which the next start removes.
@@ -32,9 +32,7 @@ final class Retention: Sendable {
   private func sweepAndGoOn(every age: Double) {
     guard !isStopped.load(ordering: .relaxed) else { return }
     do throws(StorageError) {
-      // What is deleted can't be had back: the clock must not be an old estimate.
-      try catalog.compareClocks()
-      sweepAll(at: catalog.time)
+      if let now = try context.deletionClock.time() { sweepAll(at: now) }
     } catch {
       context.log.failure("old recordings could not be deleted", ["error": logText(error)])
     }

@@ -23,10 +23,11 @@ final class UploadSessionTable: Sendable {
   private let dependencies: UploadSession.Dependencies
   private let work: WorkQueue
   private let log: ServiceLog
+  private let clock: DeletionClock
   private let entries = Mutex<[Name: Entry]>([:])
 
-  init(_ dependencies: UploadSession.Dependencies, work: WorkQueue, log: ServiceLog) {
-    (self.dependencies, self.work, self.log) = (dependencies, work, log)
+  init(_ dependencies: UploadSession.Dependencies, clock: DeletionClock, work: WorkQueue, log: ServiceLog) {
+    (self.dependencies, self.clock, self.work, self.log) = (dependencies, clock, work, log)
   }
 
   /// Creates an empty upload of `length` bytes for a tenant. It's durable on return.
@@ -114,20 +115,28 @@ final class UploadSessionTable: Sendable {
 
   // MARK: Giving up
 
-  /// Removes uploads that expired before `now`, by default the present time, and have no request in progress, and
-  /// answers too old to be repeated.
-  func removeExpired(now: Timestamp? = nil) async {
+  /// Removes uploads that have expired and have no request in progress, and answers too old to be repeated. Does
+  /// nothing while the catalog's clock may be wrong.
+  func removeExpired() async {
+    do {
+      let now = try await work.run { [clock] () throws(StorageError) in try clock.time() }
+      if let now { await removeExpired(now: now) }
+    } catch {
+      log.failure("expired uploads could not be listed", ["error": logText(error)])
+    }
+  }
+
+  /// The same for what has expired before `now`.
+  func removeExpired(now: Timestamp) async {
     let dependencies = dependencies
     var expired: [Upload] = []
     do {
       expired = try await work.run { () throws(StorageError) in
-        try dependencies.catalog.compareClocks()
-        return try dependencies.catalog.uploads(expiredBefore: now ?? dependencies.catalog.time)
+        try dependencies.catalog.uploads(expiredBefore: now)
       }
     } catch {
       log.failure("expired uploads could not be listed", ["error": logText(error)])
     }
-    let now = now ?? dependencies.catalog.time
     for upload in expired where !isUsed(upload) {
       do {
         try await using(upload.id, of: upload.tenant) { try await $0.remove(ifExpiredBefore: now) }

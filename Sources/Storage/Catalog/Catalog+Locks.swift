@@ -40,7 +40,11 @@ extension Catalog {
   /// loses a lease nor takes one that another holds.
   func now(_ db: CatalogTransaction) throws -> Timestamp {
     if let clock = holder.clock { return clock() }
-    guard let clock = db.dialect.clock else { return .now }
+    guard let clock = db.dialect.clock else {
+      let now = Timestamp.now
+      noteOwnClock(now)
+      return now
+    }
     let asked = ContinuousClock.now
     let now = Timestamp(milliseconds: try value(db.rows("SELECT \(clock) AS now")[0], "now"))
     note(clock: now, after: ContinuousClock.now - asked)

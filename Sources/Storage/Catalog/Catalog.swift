@@ -23,6 +23,7 @@ package final class Catalog: Sendable {
   private let checkMicroseconds = Atomic<Int64>(0)
   /// The catalog's time in milliseconds when this machine was started; `.min` before clocks have been compared.
   private let timeAtBoot = Atomic<Int64>(.min)
+  private let clockWatch = Mutex(ClockWatch())
   /// Wraps a closure, because each access to one that is a mutex's value itself would wrap it in another closure, so
   /// that calling it would take longer and longer.
   private struct Listener {
@@ -96,7 +97,28 @@ package final class Catalog: Sendable {
   func note(clock: Timestamp, after delay: Duration = .zero) {
     guard delay < .seconds(1) || timeAtBoot.load(ordering: .relaxed) == .min else { return }
     timeAtBoot.store(clock.milliseconds - Timestamp.millisecondsSinceBoot, ordering: .relaxed)
+    watch(clock)
   }
+
+  /// Notes this machine's clock, which is also the catalog's, unless another one was noted.
+  func noteOwnClock(_ clock: Timestamp) {
+    if timeAtBoot.load(ordering: .relaxed) == .min { watch(clock) }
+  }
+
+  private func watch(_ clock: Timestamp) {
+    let (own, sinceBoot) = (Timestamp.now.milliseconds, Timestamp.millisecondsSinceBoot)
+    clockWatch.withLock { $0.hear(clock.milliseconds, own: own, sinceBoot: sinceBoot) }
+  }
+
+  /// Why the catalog's time may be wrong, as of when the clocks were compared last; nil if nothing says so. As long as
+  /// there is a doubt, nothing may be deleted because of its age.
+  package var clockDoubt: ClockDoubt? {
+    let now = Timestamp.millisecondsSinceBoot
+    return clockWatch.withLock { $0.doubt(sinceBoot: now) }
+  }
+
+  /// How far the catalog's clock is ahead of this machine's, in seconds.
+  package var clockDifferenceSeconds: Double { Double(clockWatch.withLock { $0.difference }) / 1000 }
 
   /// How long the last successful `check` took, in seconds; 0 before the first.
   package var checkSeconds: Double { Double(checkMicroseconds.load(ordering: .relaxed)) / 1e6 }

@@ -14,6 +14,9 @@ package struct TenantCatalog: Sendable {
   /// The present time by the clock that everyone who shares the catalog goes by; see `Catalog.time`.
   package var time: Timestamp { whole.time }
 
+  /// Whether that may be wrong; see `Catalog.clockDoubt`.
+  package var doubtsClock: Bool { whole.clockDoubt != nil }
+
   /// Throws if the catalog can't accept writes because it is damaged, removed, or replaced. Costs two system calls.
   package func checkFile() throws(StorageError) { try whole.checkFile() }
 }

@@ -1,0 +1,39 @@
+import Storage
+import Synchronization
+
+/// Says what time it is for whatever is deleted because of its age, unless the catalog's clock may be wrong.
+final class DeletionClock: Sendable {
+  private let catalog: Catalog
+  private let log: ServiceLog
+  private let isDoubted = Mutex(false)
+
+  init(_ catalog: Catalog, _ log: ServiceLog) { (self.catalog, self.log) = (catalog, log) }
+
+  /// Compares the clocks and returns the time; nil if it may be wrong. The log says once when that begins and ends.
+  /// Throws if the catalog can't be read. Blocks.
+  func time() throws(StorageError) -> Timestamp? {
+    // The catalog's time mustn't be an old estimate.
+    try catalog.compareClocks()
+    let doubt = catalog.clockDoubt
+    let isNew = isDoubted.withLock { known in
+      defer { known = doubt != nil }
+      return known != (doubt != nil)
+    }
+    if isNew, let doubt {
+      log.failure(
+        "nothing is deleted because of its age: the catalog's clock may be wrong", ["error": Self.words(for: doubt)])
+    } else if isNew {
+      log.notice("what has reached its age is deleted again")
+    }
+    return doubt == nil ? catalog.time : nil
+  }
+
+  /// What is wrong with the catalog's clock, as the end of a sentence.
+  static func words(for doubt: ClockDoubt) -> String {
+    switch doubt {
+    case .differs(let seconds) where seconds < 0: "it is \(Int(-seconds)) s behind this machine's"
+    case .differs(let seconds): "it is \(Int(seconds)) s ahead of this machine's"
+    case .jumped(let seconds): "it has jumped ahead by \(Int(seconds)) s within the last day"
+    }
+  }
+}
