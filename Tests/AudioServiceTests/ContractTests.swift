@@ -230,11 +230,14 @@ import Waveform
 
   @Test func operatorsRequestsAreAsDescribed() async throws {
     let bench = try TestBench()
-    for path in ["/healthz", "/readyz", "/metrics", "/openapi.yaml", "/", "/?recording=1"] {
+    for path in ["/healthz", "/readyz", "/readyz?own=1", "/metrics", "/openapi.yaml", "/", "/?recording=1"] {
       try await check(bench, .get, path, 200)
     }
     let full = try TestBench { $0.reservedDiskBytes = .max }
     try await check(full, .get, "/readyz", 503)
+    try await check(full, .get, "/readyz?own=1", 503)
+    try await check(bench, .get, "/readyz?own=2", 400)
+    try await check(bench, .get, "/readyz?other=1", 400)
     try await check(full, .post, "/v1/recordings", body: "RIFF", 507)
   }
 }

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import HTTP
+import PresentRows
 import Storage
 import Synchronization
 import Testing
@@ -9,6 +10,23 @@ import Testing
 @testable import Jobs
 
 @Suite struct ReadinessTests {
+  /// A database that can't be written while `isBroken`.
+  private final class BrokenEngine: PassingEngine {
+    let engine: any SQLEngine
+    private let isBroken: @Sendable () -> Bool
+
+    init(_ engine: any SQLEngine, isBroken: @escaping @Sendable () -> Bool) {
+      (self.engine, self.isBroken) = (engine, isBroken)
+    }
+
+    func write<Value: Sendable>(
+      _ isolation: SQLIsolation, _ body: @Sendable (any SQLSession) throws -> Value
+    ) throws(StorageError) -> Value {
+      if isBroken() { throw .unreachable(detail: "no answer") }
+      return try engine.write(isolation, body)
+    }
+  }
+
   /// Returns the status and code of `/readyz`.
   private func answer(_ bench: TestBench) async throws -> (Int, String) {
     let response = try await bench.respond(.get, "/readyz")
@@ -45,6 +63,40 @@ import Testing
     default: break
     }
     #expect(try await answer(bench) == (503, "worker_missing"))
+  }
+
+  @Test("what all nodes have in common is no reason to ask another one, and what a node has alone is")
+  func commonFaults() {
+    let common: [Readiness.Finding] = [.mediaFail(""), .catalogFails(""), .catalogIsBusy, .catalogIsDamaged("")]
+    let own: [Readiness.Finding] = [
+      .ready, .diskFails(""), .dataFolderIsReplaced(""), .programIsMissing(""), .isLeaving,
+    ]
+    for sharesDisk in [false, true] {
+      for finding in common {
+        #expect(finding.isCommon(hasPeers: true, sharesDisk: sharesDisk))
+        #expect(!finding.isCommon(hasPeers: false, sharesDisk: sharesDisk))
+      }
+      for finding in own { #expect(!finding.isCommon(hasPeers: true, sharesDisk: sharesDisk)) }
+      #expect(Readiness.Finding.diskIsFull.isCommon(hasPeers: true, sharesDisk: sharesDisk) == sharesDisk)
+    }
+  }
+
+  @Test func aNodeWhoseCatalogFailsAnswersABalancerThatItIsImpaired() async throws {
+    let isBroken = Mutex(false)
+    let bench = try TestBench(
+      holder: LeaseHolder(name: "one", terms: .init()),
+      engine: { BrokenEngine($0) { isBroken.withLock { $0 } } })
+    func ask(_ path: String) async throws -> (Int, String) {
+      let response = try await bench.respond(.get, path)
+      return (response.status.code, String(decoding: try await response.body.collect(), as: UTF8.self))
+    }
+    #expect(try await ask("/readyz?own=1").1.contains("\"status\":\"ready\""))
+    isBroken.withLock { $0 = true }
+    try await bench.eventually { try await ask("/readyz").0 == 503 }
+    let (status, text) = try await ask("/readyz?own=1")
+    #expect(status == 200 && text.contains("\"status\":\"impaired\"") && text.contains("\"catalog_unwritable\""))
+    bench.context.readiness.drain()
+    #expect(try await ask("/readyz?own=1").0 == 503)
   }
 
   @Test func aLockedCatalogIsReportedWithoutWaiting() async throws {

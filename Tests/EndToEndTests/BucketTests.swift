@@ -171,6 +171,8 @@ struct BucketTests {
     let isNoticed = try eventually(withinSeconds: 20) {
       try one.client.get("/readyz").json["code"].string == "media_unavailable"
     }
+    let own = try one.client.get("/readyz?own=1")
+    #expect(own.status == 200 && own.json["status"] == .string("impaired"), "\(own.text)")
     cluster.store.command.signal(SIGCONT)
     #expect(isNoticed)
     #expect(try eventually(withinSeconds: 20) { try one.client.get("/readyz").status == 200 })

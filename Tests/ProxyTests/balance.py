@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import http.client
 import json
 import os
 import re
@@ -36,12 +37,18 @@ class Front(Walk):
         return sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(self.folder + "/media/incoming")
                    for name in names)
 
-    def served(self, since=0):
+    def served(self, since=0, backend="nodes"):
         """The requests in HAProxy's log from a position on: (node, status, method, path)."""
         with open(self.log, "rb") as file:
             file.seek(since)
             text = file.read().decode(errors="replace")
-        return re.findall(r" nodes/(\S+) \S+ (\d+) \d+ \S+ (\S+) (\S+)$", text, re.M)
+        return re.findall(rf" {backend}/(\S+) \S+ (\d+) \d+ \S+ (\S+) (\S+)$", text, re.M)
+
+    def status_of(self, node, path):
+        """The status of an answer of a node itself."""
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", node.port, timeout=10)) as connection:
+            connection.request("GET", path)
+            return connection.getresponse().status
 
     def position(self):
         return os.path.getsize(self.log)
@@ -234,9 +241,69 @@ def repeats_only_reads(folder):
         assert front.ask("GET", "/v1/recordings/0")[0] == 502 and requests == ["GET"] * 4, requests
 
 
+def answers_without_the_store(program, folder):
+    """While the store is dead, no node is ready, and each answers what it can, through the balancer, too."""
+    key, secret = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCY"
+    with open(os.open(folder + "/key", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+        file.write(f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n")
+    port = free_port()
+    with contextlib.ExitStack() as stack:
+        database = Pair(folder, "127.0.0.1", (free_port(), free_port()), standby=False)
+        stack.callback(database.stop)
+        store = subprocess.Popen([store_program(program), "recordings", key, secret], stdout=subprocess.PIPE, text=True)
+        stack.callback(store.kill)
+        endpoint = store.stdout.readline().strip()
+        nodes = [
+            Service(program, folder, name, "--catalog", database.url, "--media", "s3://recordings", "--s3-endpoint", endpoint,
+                    "--s3-credentials", folder + "/key", "--node", name, "--allowed-hosts", NAME) for name in ("n1", "n2", "n3")]
+        for node in nodes:
+            stack.callback(lambda node=node: node.process.__exit__())
+        haproxy = stack.enter_context(Process("haproxy", ["/usr/sbin/haproxy", "-f", configuration(folder, nodes, port)], folder))
+        wait("HAProxy answers", lambda: haproxy.answers(port))
+        front = Front(haproxy, port, folder, 0)
+        wait("the nodes are ready", lambda: front.ask("GET", "/v1/recordings")[0] == 200)
+        kept, deleted = front.add(1), front.add(2)
+        for location in (kept, deleted):
+            wait("its waveform is ready", lambda: front.json(location)["waveform"]["state"] == "ready")
+        assert front.ask("GET", kept + "/waveform?width=100")[0] == 200
+        job = front.json(kept)["waveform"]["job"]
+        store.kill()
+        wait("no node is ready", lambda: all(front.status_of(node, "/readyz") == 503 for node in nodes))
+        assert all(front.status_of(node, "/readyz?own=1") == 200 for node in nodes)
+        since = front.position()
+        wait("HAProxy has noticed", lambda: front.ask("GET", "/v1/recordings")[0] == 200 and front.served(since, "impaired"))
+        since = front.position()
+        for method, path, body, expected in (
+                ("GET", "/v1/recordings", None, 200), ("GET", kept, None, 200), ("GET", kept + "/labels", None, 200),
+                ("GET", kept + "/waveform?width=100", None, 200), ("GET", f"/v1/jobs/{job}?wait=1", None, 200),
+                ("PATCH", kept, '{"name":"renamed.wav"}', 200), ("DELETE", deleted, None, 204), ("GET", deleted, None, 404)):
+            status, _, answer = front.ask(method, path, body, {"Origin": front.origin})
+            assert status == expected, (method, path, status, answer)
+        status, fields, answer = front.ask("POST", "/v1/recordings?name=new.wav", tiny_wave(3), {"Origin": front.origin})
+        assert status == 503 and "Retry-After" in fields and json.loads(answer)["code"] == "media_unavailable", (status, fields, answer)
+        assert len(front.served(since, "impaired")) == 9 and not front.served(since)
+        # One that drains gets nothing.
+        nodes[0].process.process.send_signal(signal.SIGTERM)
+        time.sleep(LEAVES_SECONDS)
+        since = front.position()
+        for _ in range(48):
+            assert front.ask("GET", "/v1/recordings")[0] == 200
+        assert {node for node, *_ in front.served(since, "impaired")} == {"n2", "n3"}
+    print("  ok      HAProxy and three nodes without their store: they answer what they can", flush=True)
+
+
+def store_program(program):
+    return os.path.join(os.path.dirname(program), "BucketServer")
+
+
 def run(program, folder, length):
     os.mkdir(folder + "/silent")
     repeats_only_reads(folder + "/silent")
+    if os.path.exists(store_program(program)):
+        os.mkdir(folder + "/dead")
+        answers_without_the_store(program, folder + "/dead")
+    else:
+        print("  left out  the nodes without their store: there is no BucketServer beside the program", flush=True)
     os.mkdir(folder + "/media")
     port = free_port()
     with contextlib.ExitStack() as stack:

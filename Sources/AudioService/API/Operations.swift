@@ -31,7 +31,7 @@ struct Operations: Sendable {
       }
     }
 
-    let status = "ready"
+    let status: String
     let node: Node?
     let warnings: [Warning]
   }
@@ -42,14 +42,24 @@ struct Operations: Sendable {
   }
 
   /// Checks that files and the catalog can be written, that the disk has room, and that the program for workers exists.
-  /// Conditions that a person should look at although the service works are listed as warnings.
+  /// Conditions that a person should look at although the service works are listed as warnings. With `own`, so are
+  /// faults that all nodes have, since each of them answers what it can.
   @Sendable func readiness(_ request: HTTPRequest, _ parameters: PathParameters) async throws -> HTTPResponse {
-    try QueryParameters.checkNone(request)
+    let isOwn = try QueryParameters(request, known: ["own"]).flag("own")
     let finding = await context.readiness.finding()
-    guard finding == .ready else { throw RequestError.serviceUnready(finding) }
     let context = context
-    let warnings = await context.work.run { ReadinessWarning.all(context) }
-    return try .json(.ok, Ready(node: node, warnings: warnings), fields: ["Cache-Control": "no-store"])
+    let sharesDisk = context.media.bucket == nil
+    let isImpaired = isOwn && finding.isCommon(hasPeers: context.feed != nil, sharesDisk: sharesDisk)
+    guard finding == .ready || isImpaired else { throw RequestError.serviceUnready(finding) }
+    var warnings: [Warning] = []
+    if isImpaired {
+      let problem = problem(for: finding)
+      warnings.append(Warning(code: problem.code, detail: problem.detail))
+    }
+    warnings += await context.work.run { ReadinessWarning.all(context) }
+    return try .json(
+      .ok, Ready(status: isImpaired ? "impaired" : "ready", node: node, warnings: warnings),
+      fields: ["Cache-Control": "no-store"])
   }
 
   /// nil if no other process shares the catalog.

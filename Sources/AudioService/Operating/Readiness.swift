@@ -108,6 +108,18 @@ final class Readiness: Sendable {
 }
 
 extension Readiness.Finding {
+  /// Whether other nodes would find the same, so that a balancer gains nothing by sending requests to them instead.
+  /// `hasPeers` is whether there are other nodes, and `sharesDisk` whether files in progress are on a disk of all.
+  func isCommon(hasPeers: Bool, sharesDisk: Bool) -> Bool {
+    guard hasPeers else { return false }
+    return switch self {
+    case .mediaFail, .catalogFails, .catalogIsBusy, .catalogIsDamaged: true
+    case .diskIsFull: sharesDisk
+    // That the shared folder isn't there may be this machine's own trouble.
+    case .ready, .diskFails, .dataFolderIsReplaced, .programIsMissing, .isLeaving: false
+    }
+  }
+
   /// Tries everything that uploads and jobs need. Blocks.
   init(_ configuration: Configuration, catalog: Catalog, media: MediaPlaces) {
     do {
