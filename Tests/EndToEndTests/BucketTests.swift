@@ -184,7 +184,8 @@ struct BucketTests {
       try #require(try one.client.upload(BadUploadTests.tone.bytes, name: "\(number).wav")["id"].string)
     }
     let long = try one.client.uploadReady(try LongClip.flac(cluster.folder, seconds: 600), name: "long.flac")
-    let job = try #require(try one.client.denoise(try #require(long["id"].string))["id"].string)
+    let source = try #require(long["id"].string)
+    let job = try #require(try one.client.denoise(source)["id"].string)
     try #require(try eventually { try one.client.get("/v1/jobs/\(job)").json["state"] == .string("running") })
     try one.holdingWorkers {
       cluster.store.command.signal(SIGSTOP)
