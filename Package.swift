@@ -139,8 +139,9 @@ let package = Package(
     .testTarget(
       name: "AudioServiceTests",
       dependencies: [
-        "Terms", "AudioService", "AudioIO", "Denoise", "HTTP", "Jobs", "Labels", "Media", "Processing", "S3Storage",
-        "Storage", "Waveform", "Webhooks", "CLinux", "Contract", "PresentRows", "Randomness", "Receivers",
+        "Terms", "AudioService", "AudioIO", "Denoise", "HTTP", "Jobs", "Labels", "Media", "PostgresStorage",
+        "Processing", "S3Storage", "Storage", "Waveform", "Webhooks", "CLinux", "Contract", "PresentRows", "Randomness",
+        "Receivers",
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),

@@ -82,6 +82,15 @@ extension Service {
       """
     case .differentMigration(let number, let name):
       "The catalog has a migration \(number), “\(name)”, which isn't this program's. Use another database."
+    case .statement(let failure) where failure.sqlState == "55P03":
+      """
+      The catalog's tables can't be brought up to date, because another session keeps one of them locked \
+      (\(failure.message)). The step that failed has changed nothing. End that session, or wait for it, and start the \
+      node again.
+      """
+    case .statement(let failure):
+      "The catalog's server refuses a statement: \(failure.message) (SQLSTATE \(failure.sqlState))."
+    case .connectionLost(_, let reason): "The connection to the catalog's server was lost: \(reason)"
     default: "The catalog can't be used: \(error)"
     }
   }

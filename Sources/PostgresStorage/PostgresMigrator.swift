@@ -36,17 +36,19 @@ package struct PostgresMigration: Sendable {
 /// Migrates databases.
 package struct PostgresMigrator: Sendable {
   private let migrations: [PostgresMigration]
-  /// How often a migration is tried that doesn't get its locks.
-  private static let attempts = 20
+  private let lockSeconds: Double
+  private let attempts: Int
   /// Names the lock: "still" in ASCII.
   private static let lock: Int64 = 0x73_7469_6c6c
   /// Seconds that a node waits for another one's migrations.
   private static let patienceSeconds = 3600.0
 
-  /// Creates a migrator for all migrations, oldest first.
-  package init(_ migrations: [PostgresMigration]) {
+  /// Creates a migrator for all migrations, oldest first. A migration waits up to `lockSeconds` for each of its locks,
+  /// and is tried up to `attempts` times if it doesn't get one.
+  package init(_ migrations: [PostgresMigration], lockSeconds: Double = 2, attempts: Int = 20) {
     precondition(migrations.enumerated().allSatisfy { $0.element.number == $0.offset + 1 }, "migrations have gaps")
     self.migrations = migrations
+    (self.lockSeconds, self.attempts) = (lockSeconds, attempts)
   }
 
   /// Applies the missing migrations, and returns their numbers. If none is missing, costs one connection and query.
@@ -127,7 +129,7 @@ package struct PostgresMigrator: Sendable {
     var backoff = Backoff(firstSeconds: 0.1, limitSeconds: 5)
     for attempt in 1... {
       do {
-        try connection.run(script: "BEGIN; SET LOCAL lock_timeout = '2s'")
+        try connection.run(script: "BEGIN; SET LOCAL lock_timeout = \(Int(lockSeconds * 1000))")
         try connection.run(script: migration.script, seconds: Self.patienceSeconds)
         _ = try connection.run(
           "INSERT INTO schema_migrations (number, name, oldest) VALUES (?, ?, ?)",
@@ -137,7 +139,7 @@ package struct PostgresMigrator: Sendable {
       } catch {
         if !connection.isBroken { try connection.run(script: "ROLLBACK") }
         // 55P03: a lock wasn't available in time.
-        guard attempt < Self.attempts, error.sqlState == "55P03" || error.sqlState == "40P01" else { throw error }
+        guard attempt < attempts, error.sqlState == "55P03" || error.sqlState == "40P01" else { throw error }
         pause(seconds: backoff.seconds())
       }
     }

@@ -41,6 +41,22 @@ import Testing
     #expect(try await answer(TestBench()) == (200, "ready"))
   }
 
+  @Test("a service that is alone names no node, and its metrics have the time of the catalog's calls")
+  func alone() async throws {
+    let bench = try TestBench()
+    _ = try bench.recording()
+    _ = try bench.catalog.recordings(limit: 9)
+    let ready = String(decoding: try await bench.respond(.get, "/readyz").body.collect(), as: UTF8.self)
+    #expect(ready.contains("\"ready\"") && !ready.contains("\"node\""), "\(ready)")
+    let metrics = String(decoding: try await bench.respond(.get, "/metrics").body.collect(), as: UTF8.self)
+    for absent in ["stillwave_node_info", "stillwave_feed_age_seconds"] { #expect(!metrics.contains(absent)) }
+    for operation in ["read", "write"] {
+      let count = #/\nstillwave_catalog_seconds_count\{operation="(?<operation>\w+)"\} (?<count>\d+)\n/#
+      let counts = metrics.matches(of: count).filter { $0.operation == operation }.compactMap { Int($0.count) }
+      #expect(counts.count == 1 && counts[0] > 0, "\(operation)")
+    }
+  }
+
   @Test func aReserveLargerThanTheFreeSpaceIsAFullDisk() async throws {
     #expect(try await answer(TestBench { $0.reservedDiskBytes = .max }) == (503, "disk_full"))
   }

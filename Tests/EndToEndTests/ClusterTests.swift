@@ -21,18 +21,23 @@ struct ClusterTests {
 
     /// The server's processes to which the nodes listen. Every second, each is asked for a sign of life.
     func feeds() throws -> [pid_t] {
-      let sessions = try server.run(
+      try rows(
         """
         SELECT pid FROM pg_stat_activity
         WHERE datname = current_database() AND (query LIKE 'LISTEN%' OR query = 'SELECT 1')
-        """, database: database)
-      return sessions.split(separator: "\n").compactMap { pid_t($0) }
+        """
+      ).compactMap { pid_t($0) }
+    }
+
+    /// Returns the rows of the catalog that a query finds, with their columns separated by `|`.
+    func rows(_ query: String) throws -> [String] {
+      try server.run(query, database: database).split(separator: "\n").map(String.init)
     }
 
     /// The server's process that accepts connections.
     func acceptor() throws -> pid_t {
-      let first = try server.run("SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)", database: database)
-      return try #require(pid_t(first))
+      let first = try rows("SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)").first
+      return try #require(first.flatMap { pid_t($0) })
     }
 
     /// Starts a node.
@@ -189,7 +194,34 @@ struct ClusterTests {
     #expect(try dying.client.recording(derived)["waveform"]["state"].string == "ready")
   }
 
-  @Test func aNodeThatStopsGivesItsJobsBackOrFinishesThem() throws {
+  @Test func jobsOfDrainedNodesAreGivenBackAndNoAttemptCountsAsFailedOrLost() throws {
+    let (id, job) = try upload(to: one)
+    try one.client.succeed(job)
+    let denoise = try #require(try one.client.denoise(id)["id"].string)
+    // Once more than attempts may fail.
+    for drained in 0..<4 {
+      let isRunning = eventually { [one, two].contains { !$0.workers().isEmpty } }
+      try #require(isRunning)
+      let (busy, idle) = one.workers().isEmpty ? (two, one) : (one, two)
+      let path = "/v1/jobs/\(denoise)"
+      let isHalfway = try eventually {
+        let document = try idle.client.get(path).json
+        return document["attempts"].int == drained + 1 && document["progress"].double ?? 0 > 0
+      }
+      #expect(isHalfway, "the other node shows how far it is")
+      for worker in busy.workers() { kill(worker, SIGSTOP) }
+      try busy.stop()
+      let isTaken = try eventually { try idle.client.get(path).json["attempts"].int == drained + 2 }
+      #expect(isTaken)
+      #expect(try idle.client.get("/metrics").text.contains("\nstillwave_lost_attempts_total 0\n"))
+      try busy.restart()
+    }
+    #expect(try one.client.succeed(denoise)["attempts"].int == 5)
+    #expect(
+      try cluster.rows("SELECT attempts, interruptions, postponements FROM jobs WHERE id = '\(denoise)'") == ["5|4|0"])
+  }
+
+  @Test func aNodeThatIsGivenTimeFinishesItsJobsBeforeItStops() throws {
     let patient = try cluster.node("patient", "--drain", "60")
     // Only this node is left to begin the job.
     try one.stop()
@@ -336,13 +368,25 @@ struct ClusterTests {
     #expect(try worker.client.get("/v1/jobs/\(job)").status == 404)
     let node = try worker.client.get("/readyz").json["node"]
     #expect(node["role"].string == "work")
-    #expect(try #require(node["catalog_seconds"].double) >= 0)
+    #expect(try #require(node["name"].string).hasPrefix("worker/"))
+    #expect(try #require(node["catalog_seconds"].double) > 0)
     // The feed connects beside the start.
     let hears = try eventually { try worker.client.get("/readyz").json["node"]["feed_age_seconds"].double != nil }
     #expect(hears, "the feed never delivered")
     try api.client.succeed(job)
     #expect(api.workers().isEmpty)
-    #expect(try worker.client.get("/metrics").text.contains("stillwave_node_info{node=\"worker/"))
+    let metrics = try worker.client.get("/metrics").text
+    #expect(metrics.firstMatch(of: #/\nstillwave_node_info\{node="worker/[0-9a-f]+",role="work"\} 1\n/#) != nil)
+    for operation in ["read", "write"] {
+      let (count, sum) = ("stillwave_catalog_seconds_count", "stillwave_catalog_seconds_sum")
+      for name in [count, sum] {
+        let start = "\n\(name){operation=\"\(operation)\"} "
+        let value = metrics.firstRange(of: start).flatMap {
+          Double(metrics[$0.upperBound...].prefix { $0 != "\n" })
+        }
+        #expect(value ?? 0 > 0, "\(start)")
+      }
+    }
   }
 
   @Test(

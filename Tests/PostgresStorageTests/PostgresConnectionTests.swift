@@ -1,3 +1,4 @@
+import Glibc
 import PostgresServer
 import Storage
 import Testing
@@ -58,6 +59,38 @@ import Testing
       }
       #expect(text.contains(reason) && !text.contains("s%cret") && !text.contains("wrong%"), "\(text)")
     }
+  }
+
+  @Test("a session has the timeouts of its settings, and its socket those of the network unless the URL has others")
+  func sessionTimeouts() throws {
+    guard let (server, port, authority, _) = try TestServer.overTLS() else { return }
+    try server.run("ALTER ROLE stillwave PASSWORD 'secret'")
+    func connect(_ parameters: String) throws -> PostgresConnection {
+      let url = "postgres://stillwave:secret@127.0.0.1:\(port)/postgres?sslmode=verify-full&sslrootcert=\(authority)"
+      var settings = PostgresSettings(address: try PostgresAddress(url + parameters))
+      (settings.statementTimeoutSeconds, settings.idleInTransactionTimeoutSeconds) = (12.5, 7)
+      settings.networkTimeoutSeconds = 20
+      return try PostgresConnection(settings)
+    }
+    func option(_ name: Int32, _ connection: PostgresConnection, level: Int32 = Int32(IPPROTO_TCP)) -> Int32 {
+      var (value, length) = (Int32(-1), socklen_t(MemoryLayout<Int32>.size))
+      _ = unsafe getsockopt(connection.descriptor, level, name, &value, &length)
+      return value
+    }
+    let connection = try connect("")
+    for (name, value) in [
+      ("statement_timeout", "12500ms"), ("idle_in_transaction_session_timeout", "7s"), ("lock_timeout", "0"),
+      ("application_name", "stillwave"),
+    ] {
+      #expect(try connection.run(script: "SHOW \(name)").value == value, "\(name)")
+    }
+    #expect(option(TCP_USER_TIMEOUT, connection) == 20_000)
+    #expect(option(SO_KEEPALIVE, connection, level: SOL_SOCKET) == 1)
+    #expect(option(TCP_KEEPIDLE, connection) == 5 && option(TCP_KEEPINTVL, connection) == 5)
+    #expect(option(TCP_KEEPCNT, connection) == 3)
+    let other = try connect("&tcp_user_timeout=4000&keepalives_idle=9")
+    #expect(option(TCP_USER_TIMEOUT, other) == 4000 && option(TCP_KEEPIDLE, other) == 9)
+    #expect(option(TCP_KEEPINTVL, other) == 5)
   }
 
   @Test("an argument comes back as it was")

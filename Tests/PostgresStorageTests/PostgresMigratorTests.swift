@@ -53,6 +53,60 @@ import Testing
     #expect(try PostgresMigrator(migrations).migrate(settings) == [])
   }
 
+  /// Changes a table that others use. Counts how often it is tried: sequences aren't rolled back.
+  private let changing = PostgresMigration(
+    4, "changing",
+    script: """
+      CREATE TABLE four AS SELECT current_setting('lock_timeout') AS lock_timeout;
+      SELECT nextval('tries');
+      ALTER TABLE one ADD COLUMN more text;
+      """)
+
+  /// A session that keeps a table from being changed, like a program that makes a copy of it.
+  private func lockingSession() throws -> PostgresConnection {
+    var settings = try database.settings()
+    settings.idleInTransactionTimeoutSeconds = 0
+    let session = try PostgresConnection(settings)
+    try session.run(script: "CREATE SEQUENCE tries")
+    try session.run(script: "BEGIN; LOCK TABLE one IN ACCESS SHARE MODE")
+    return session
+  }
+
+  @Test("a migration that doesn't get its locks is tried again, and lets others use the table in between")
+  func locked() async throws {
+    let settings = try database.settings()
+    try PostgresMigrator(migrations).migrate(settings)
+    let session = try lockingSession()
+    let migrator = PostgresMigrator(migrations + [changing], lockSeconds: 0.05)
+    let migrating = Task { try await blocking { try migrator.migrate(settings) } }
+    try database.wait(for: "SELECT last_value FROM tries") { Int($0) ?? 0 >= 3 }
+    // It would wait behind a migration that waits.
+    #expect(try database.run("SELECT count(*) FROM one") == "2")
+    try session.run(script: "COMMIT")
+    #expect(try await migrating.value == [4])
+    #expect(try database.run("SELECT lock_timeout FROM four") == "50ms")
+    #expect(try database.run("SELECT count(more) FROM one") == "0")
+  }
+
+  @Test("a migration that never gets its locks fails and leaves nothing behind")
+  func lockedForever() throws {
+    let settings = try database.settings()
+    try PostgresMigrator(migrations).migrate(settings)
+    let session = try lockingSession()
+    let error = #expect(throws: PostgresError.self) {
+      try PostgresMigrator(migrations + [changing], lockSeconds: 0.01, attempts: 3).migrate(settings)
+    }
+    guard case .statement(let failure) = error else { Issue.record("\(String(describing: error))"); return }
+    #expect(failure.sqlState == "55P03" && failure.message == "canceling statement due to lock timeout")
+    #expect(try database.run("SELECT last_value FROM tries") == "3")
+    #expect(try database.run("SELECT max(number) FROM schema_migrations") == "3")
+    #expect(try database.run("SELECT to_regclass('four') IS NULL") == "t")
+    #expect(try PostgresMigrator(migrations).migrate(settings) == [], "the version before works on")
+    try session.run(script: "COMMIT")
+    #expect(try PostgresMigrator(migrations + [changing]).migrate(settings) == [4])
+    #expect(try database.run("SELECT lock_timeout FROM four") == "2s")
+  }
+
   @Test("a newer schema is accepted as long as its migrations support this program")
   func newer() throws {
     let settings = try database.settings()

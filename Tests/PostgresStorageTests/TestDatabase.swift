@@ -37,6 +37,14 @@ struct TestDatabase: Sendable {
 
   @discardableResult
   func run(_ sql: String) throws -> String { try server.run(sql, database: name) }
+
+  /// Asks until a query's result is as `condition` says.
+  func wait(for sql: String, until condition: (String) -> Bool) throws {
+    let deadline = ContinuousClock.now + .seconds(120)
+    while try !condition(run(sql)) {
+      try #require(ContinuousClock.now < deadline, "what was waited for never came: \(sql)")
+    }
+  }
 }
 
 /// Runs `body` on threads of its own, at the same time, and returns when all have ended.

@@ -163,6 +163,83 @@ import Testing
     #expect(try value == "1")
   }
 
+  /// Returns the number of a session's process.
+  private func backend(_ session: PostgresSession) throws -> Int64 {
+    guard case .integer(let pid)? = try session.rows("SELECT pg_backend_pid() AS pid", bound: []).first?["pid"] else {
+      throw PostgresError.closed
+    }
+    return pid
+  }
+
+  /// Does nothing until the server has ended a session.
+  private func idle(_ backend: Int64) throws {
+    try database.wait(for: "SELECT count(*) FROM pg_stat_activity WHERE pid = \(backend)") { $0 == "0" }
+  }
+
+  @Test(
+    "a transaction that is left idle is ended by the server, and runs again on another connection",
+    arguments: ["before a statement", "before COMMIT"])
+  func leftIdle(place: String) throws {
+    var settings = try database.settings()
+    settings.idleInTransactionTimeoutSeconds = 0.3
+    settings.connectionCount = 1
+    try migrateNothing()
+    let hasty = PostgresPool(settings)
+    var backends: [Int64] = []
+    try hasty.write(.statementLocks) { session in
+      try add(session)
+      backends.append(try backend(session))
+      guard backends.count == 1 else { return }
+      try idle(backends[0])
+      // Its locks are free.
+      try database.run("UPDATE counters SET value = value + 10 WHERE id = 1")
+      if place == "before a statement" { try add(session) }
+    }
+    #expect(backends.count > 1 && Set(backends).count == backends.count)
+    #expect(try value == "11")
+    #expect(hasty.load == PostgresPool.Load(connections: 1, idle: 1, waiting: 0))
+  }
+
+  @Test("a reading transaction that is left idle fails, and the pool goes on with another connection")
+  func readingLeftIdle() throws {
+    var settings = try database.settings()
+    settings.idleInTransactionTimeoutSeconds = 0.3
+    settings.connectionCount = 1
+    let hasty = PostgresPool(settings)
+    var first: Int64 = 0
+    let error = #expect(throws: StorageError.self) {
+      try hasty.read { session in
+        first = try backend(session)
+        try idle(first)
+        _ = try backend(session)
+      }
+    }
+    guard case .unreachable(let detail) = error else { Issue.record("\(String(describing: error))"); return }
+    #expect(detail.contains("idle-in-transaction timeout"))
+    #expect(try hasty.read(backend) != first)
+    #expect(hasty.load == PostgresPool.Load(connections: 1, idle: 1, waiting: 0))
+  }
+
+  @Test(
+    "a statement that takes too long fails its transaction, which changes nothing, and the connection is used again")
+  func slowStatement() throws {
+    var settings = try database.settings()
+    settings.statementTimeoutSeconds = 1
+    settings.connectionCount = 1
+    let hasty = PostgresPool(settings)
+    var backends: [Int64] = []
+    #expect(throws: StorageError.busy) {
+      try hasty.write(.serializable) { session in
+        backends.append(try backend(session))
+        try add(session)
+        _ = try session.run("SELECT pg_sleep(60)", bound: [])
+      }
+    }
+    #expect(try value == "0")
+    #expect(try hasty.read(backend) == backends[0])
+    #expect(backends.count == 1, "it would take as long again")
+  }
+
   @Test("COMMIT without a response: the outcome is looked up", arguments: 0..<4)
   func lostResponse(number: Int) throws {
     let proxy = try CuttingProxy(to: database.server.folder)

@@ -356,6 +356,59 @@ import Testing
     nodes.report("waveforms that are missing")
   }
 
+  @Test("a recording whose job was lost gets one new job from eight that find it at once, or is deleted")
+  func stranded() async throws {
+    let recordings = try (0..<Self.rounds * 2).map { number in
+      var recording = sample()
+      // Every other one never got its sound.
+      if number % 2 == 0 { recording.audioKey = ObjectKey(recording.id, "audio.wav") }
+      try catalog.insert(recording)
+      return recording
+    }
+    let barrier = Barrier(RacingNodes.count)
+    _ = try await nodes.race { thread, node in
+      defer { barrier.leave() }
+      for (number, recording) in recordings.enumerated() {
+        barrier.wait()
+        // Somebody deletes one of five.
+        if number % 5 == 0, thread == 7 {
+          _ = try node.deleteRecording(recording.id)
+        } else {
+          try node.resume(stranded: recording.id)
+        }
+      }
+    }
+    let kept = recordings.enumerated().filter { $0.offset % 2 == 0 && $0.offset % 5 != 0 }.map(\.element.id)
+    let found = try catalog.recordings(limit: 1000)
+    #expect(Set(found.map(\.id)) == Set(kept))
+    let jobs = try catalog.unfinishedJobs()
+    #expect(jobs.count == kept.count && Set(jobs.map(\.id)) == Set(found.compactMap(\.waveformJob)))
+    #expect(found.allSatisfy { $0.waveformState == .queued })
+    #expect(try catalog.strandedRecordings(limit: 9).recordings.isEmpty)
+    #expect(nodes.retries == 0)
+    nodes.report("recordings whose job was lost")
+  }
+
+  @Test("of the media that eight choose for a new catalog at once, it has those of one")
+  func media() async throws {
+    let barrier = Barrier(RacingNodes.count)
+    let bound = try await nodes.race { thread, node in
+      defer { barrier.leave() }
+      return try (0..<Self.rounds).map { _ in
+        barrier.wait()
+        let id = try node.bind(toMedia: MediaID().text)
+        barrier.wait()
+        let isTheRows = try node.boundMedia().id == id
+        barrier.wait()
+        if thread == 0 { try node.write { try $0.run("DELETE FROM media_folder") } }
+        return isTheRows ? id : "another than the row's"
+      }
+    }
+    #expect((0..<Self.rounds).allSatisfy { round in Set(bound.map { $0[round] }).count == 1 })
+    #expect(Set(bound.flatMap { $0 }).count == Self.rounds && !bound[0].contains("another than the row's"))
+    nodes.report("media of a new catalog")
+  }
+
   @Test("conversions that are kept at once have no more bytes together than they may")
   func keptConversions() async throws {
     let shares = try (0..<RacingNodes.count).map { _ in try insertRecordings() }

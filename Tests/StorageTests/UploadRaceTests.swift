@@ -125,6 +125,37 @@ import Testing
     nodes.report("uploads that expire")
   }
 
+  @Test("an upload that is deleted because it has no bytes, while it gets some, has lost none that count")
+  func emptyUploads() async throws {
+    for node in nodes.catalogs { node.nameDeletedObjects() }
+    let uploads = try insertUploads()
+    let objects = uploads.map { UploadObject(of: $0, start: 0, bytes: 7) }
+    try catalog.announce(objects)
+    let barrier = Barrier(RacingNodes.count)
+    let outcomes = try await nodes.race { thread, node in
+      defer { barrier.leave() }
+      return try uploads.enumerated().map { number, id -> String? in
+        barrier.wait()
+        guard thread == number % RacingNodes.count else {
+          return try node.deleteUpload(id, unfinishedBy: 0, ifEmpty: true) ? "deleted" : nil
+        }
+        let hasAdvanced = try Self.succeeds {
+          try node.advance(id, to: 7, expiresAt: Self.later, adding: [objects[number]])
+        }
+        return hasAdvanced ? "acknowledged" : nil
+      }
+    }
+    for (number, id) in uploads.enumerated() {
+      let found = outcomes.compactMap { $0[number] }
+      #expect(found.count == 1, "\(found)")
+      let isKept = found == ["acknowledged"]
+      #expect(try catalog.upload(id)?.offset == (isKept ? 7 : nil))
+      #expect(try catalog.objects(of: id) == (isKept ? [objects[number]] : []))
+      #expect(try catalog.unneededObjects(of: id).map(\.key) == (isKept ? [] : [objects[number].key]))
+    }
+    nodes.report("empty uploads")
+  }
+
   @Test("uploads that are begun at once are never more than their limits")
   func limits() async throws {
     let limits = UploadLimits(total: 20, perClient: 8)

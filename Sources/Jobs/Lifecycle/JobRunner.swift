@@ -54,7 +54,7 @@ package final class JobRunner: Sendable {
   private let stopping = StopSign()
   let queue = DispatchQueue(label: "jobs")
   let state: Confined<State>
-  private let started = ContinuousClock.now
+  private let clock: @Sendable () -> Double
   /// Where other nodes can fetch the waveforms that jobs on this one write, as `HOST:PORT`; nil if they can't.
   let address = Mutex<String?>(nil)
   /// What proves addresses; nil if this node believes none.
@@ -67,10 +67,11 @@ package final class JobRunner: Sendable {
   /// The room of each job that waits or runs.
   private let rooms = Mutex<[JobID: TallyPlace]>([:])
 
-  /// Creates a queue without jobs. `jobError` returns the error to store in the row of a failed job.
+  /// Creates a queue without jobs. `jobError` returns the error to store in the row of a failed job. `clock` has the
+  /// seconds since the start; tests have their own.
   package init(
     _ settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: any Scratch, work: WorkQueue,
-    storeWork: StoreQueue, log: any JobLog,
+    storeWork: StoreQueue, log: any JobLog, clock: @escaping @Sendable () -> Double = JobRunner.newClock(),
     jobError: @escaping @Sendable (WorkerFailure) -> JobError
   ) {
     self.settings = settings
@@ -79,6 +80,7 @@ package final class JobRunner: Sendable {
     self.work = work
     self.storeWork = storeWork
     self.log = log
+    self.clock = clock
     preparation = JobPreparation(settings: settings, catalog: catalog, blobs: blobs, scratch: scratch, log: log)
     records = JobRecords(
       settings: settings, catalog: catalog, blobs: blobs, scratch: scratch, live: live, log: log,
@@ -234,7 +236,13 @@ package final class JobRunner: Sendable {
   }
 
   /// The seconds since the start.
-  var now: Double { (.now - started) / .seconds(1) }
+  var now: Double { clock() }
+
+  /// Returns a clock that begins at 0.
+  package static func newClock() -> @Sendable () -> Double {
+    let started = ContinuousClock.now
+    return { (.now - started) / .seconds(1) }
+  }
 
   /// Handles an event after `seconds`.
   private func take(_ event: JobLifecycle.Event, after seconds: Double) {

@@ -97,14 +97,20 @@ extension Catalog {
   /// produced and so has no content. Does nothing if the recording is no longer stranded.
   func resume(stranded id: RecordingID) throws(StorageError) {
     try write(.statementLocks) { db in
-      guard let recording = try Self.lockedToDelete(id, db), [.queued, .building].contains(recording.waveformState)
-      else {
-        return
-      }
+      guard let recording = try Self.lockedToDelete(id, db), [.queued, .building].contains(recording.waveformState),
+        try !Self.isUnfinished(recording.waveformJob, db)
+      else { return }
       guard recording.audioFile != nil else { return _ = try delete(id, of: recording.tenant, at: now(db), db) }
       let job = Job(kind: .waveform, recording: id, createdAt: time)
       try Self.insert(job, db)
       _ = try Self.update(id, db) { ($0.waveformState, $0.waveformJob, $0.waveformKey) = (.queued, job.id, nil) }
     }
+  }
+
+  /// Whether a job waits or runs, even if its row can't be read otherwise.
+  private static func isUnfinished(_ id: JobID?, _ db: CatalogTransaction) throws -> Bool {
+    guard let id else { return false }
+    let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ? AND state IN ('queued', 'running'))"
+    return try db.first(sql, [id.text], as: Bool.self) == true
   }
 }
