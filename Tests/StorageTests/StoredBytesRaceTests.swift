@@ -49,7 +49,7 @@ import Testing
 
   /// The ways to store ten bytes, by number; some of them twice.
   private static let ways: [@Sendable (TenantCatalog, Round) throws -> Void] = [
-    { try $0.insert(tenBytes(), within: limits) },
+    { part, _ in try part.insert(tenBytes(), within: limits) },
     { part, round in
       try part.insert(tenBytes(), jobs: [], finishing: round.uploads[0], expiresAt: later, within: limits)
     },

@@ -1,6 +1,8 @@
-// A description is the only object that is replaced. In a bucket, the transaction that changes its recording writes a
-// row of `garbage` for it, too: a promise, which is deleted once the object says what the row says. If that isn't done
-// in a minute, because the store was full or the node is gone, the next collection of any node does it.
+// A description is the only object that is replaced. Where several nodes share the media, the transaction that changes
+// its recording writes a row of `garbage` for it, too: a promise, which is deleted once the object says what the row
+// says. If that isn't done in a minute, because the store was full or the node is gone, the next collection of any node
+// does it. In a bucket, the row names the object. In a folder, it is named describe/<id>, because collections of
+// earlier versions remove the files there that a row of `garbage` names.
 //
 //   1. the change and its promise  2. the row and the promise are read, in one statement  3. the object is put
 //   4. the promise is deleted and the row read again, in one transaction; if it has changed, again from 3 on
@@ -30,18 +32,29 @@ extension Catalog {
   @discardableResult
   package func describe(_ id: RecordingID) -> Bool {
     guard let keeper = descriptions.withLock({ $0 }) else { return true }
-    let promises = namesDeletedObjects.load(ordering: .relaxed)
+    let isInBucket = namesDeletedObjects.load(ordering: .relaxed)
     return keeper.describe(
-      id, doubt: { if promises { try doubtDescription(of: id) } }
+      id, doubt: { if promisesDescriptions { try doubtDescription(of: id) } }
     ) { described in
       guard let described else {
         let row = try undescribed(id)
-        // Without a promise, another node has written what the row says.
-        return promises && row?.promise == nil ? nil : row
+        // Without a promise, another node has written what the row says. A folder may have a mark to be removed.
+        return isInBucket && row?.promise == nil ? nil : row
       }
-      let row = try promises ? settle(described) : keeper.store.hasOtherWriters ? undescribed(id) : nil
+      let row = try promisesDescriptions ? settle(described) : nil
       return row?.recording == described.recording ? nil : row
     }
+  }
+
+  /// Whether rows promise descriptions: other nodes may have to write what this one couldn't.
+  private var promisesDescriptions: Bool {
+    namesDeletedObjects.load(ordering: .relaxed) || descriptions.withLock { $0 }?.store.hasOtherWriters == true
+  }
+
+  /// The name of the row that promises a recording's description.
+  private func promiseName(of id: RecordingID) -> String {
+    namesDeletedObjects.load(ordering: .relaxed)
+      ? ObjectKey.description(of: id).description : Self.descriptionPrefix + id.text
   }
 
   /// Describes a recording soon, on a thread that may wait for the store. If too much waits already, or this process
@@ -61,12 +74,12 @@ extension Catalog {
   }
 
   private func undescribed(_ id: RecordingID, _ db: CatalogTransaction) throws -> Undescribed? {
-    guard namesDeletedObjects.load(ordering: .relaxed) else {
+    guard promisesDescriptions else {
       return try Self.recording(id, db).map { Undescribed(recording: $0, promise: nil) }
     }
     let row = try db.row(
       "SELECT recordings.*, (SELECT due FROM garbage WHERE object = ?) AS promise FROM recordings WHERE id = ?",
-      [ObjectKey.description(of: id).description, id.text])
+      [promiseName(of: id), id.text])
     return try row.map {
       Undescribed(recording: try RecordingRow(row: $0).recording, promise: try nullable($0, "promise"))
     }
@@ -83,7 +96,7 @@ extension Catalog {
         try db.run(
           """
           DELETE FROM garbage WHERE object = ? AND due <= ? AND EXISTS (SELECT 1 FROM recordings WHERE id = ?)
-          """, [ObjectKey.description(of: id).description, promise, id.text])
+          """, [promiseName(of: id), promise, id.text])
       }
       return try undescribed(id, db)
     }
@@ -91,9 +104,9 @@ extension Catalog {
 
   /// Promises that the descriptions of recordings will be written; see above.
   func promiseDescriptions(of recordings: Set<RecordingID>, _ db: CatalogTransaction) throws {
-    guard namesDeletedObjects.load(ordering: .relaxed), !recordings.isEmpty else { return }
+    guard !recordings.isEmpty, promisesDescriptions else { return }
     let due = try now(db) + Self.describingSeconds
-    for key in recordings.map({ ObjectKey.description(of: $0).description }).sorted() {
+    for key in recordings.map({ promiseName(of: $0) }).sorted() {
       // Each promise is later than the one before, so that settling that doesn't settle this.
       try db.run(
         """

@@ -4,10 +4,11 @@
 //
 //   describe/<id>     describe this recording again, in a day: after every request about it ended
 //
-// is written after such a put. It isn't that of the promise, which a later change of the recording fulfills.
+// is written after such a put. In a bucket, it isn't that of the promise, which a later change of the recording
+// fulfills.
 
 extension Catalog {
-  private static let doubtPrefix = "describe/"
+  static let descriptionPrefix = "describe/"
   private static let settlingSeconds = 86_400.0
 
   /// Records that a put of a recording's description may be carried out later.
@@ -15,22 +16,48 @@ extension Catalog {
     // Bypasses `write`, because it changes nothing that readers see.
     _ = try engine.write(.statementLocks) { session in
       let db = CatalogTransaction(session)
-      try Self.addGarbage(Self.doubtPrefix + id.text, due: try self.now(db) + Self.settlingSeconds, db)
+      try Self.addGarbage(Self.descriptionPrefix + id.text, due: try self.now(db) + Self.settlingSeconds, db)
     }
   }
 
   /// Whether a put of a recording's description may have undone a later one, and a node will describe it again.
   func isDescriptionDoubtful(of id: RecordingID) throws(StorageError) -> Bool {
-    let name = Self.doubtPrefix + id.text
+    let name = Self.descriptionPrefix + id.text
     return try read { db in
       try db.first("SELECT EXISTS (SELECT 1 FROM garbage WHERE object = ?)", [name], as: Bool.self) == true
     }
   }
 
+  /// Writes the descriptions in a folder of several nodes that a node hasn't written within a minute, or that are in
+  /// doubt. Blocks on the disk.
+  func describeOverdue(limit: Int = 1000) throws(StorageError) {
+    let names = try read { db in
+      try db.rows(
+        "SELECT object FROM garbage WHERE due <= ? AND \(Self.isDescription) ORDER BY due, object LIMIT ?",
+        [try now(db).milliseconds, limit]
+      ).map { try value($0, "object") as String }
+    }
+    for name in names {
+      let id = RecordingID(String(name.dropFirst(Self.descriptionPrefix.count)))
+      if let id, try recording(id) != nil {
+        describe(id)
+      } else {
+        // The recording was deleted. Bypasses `write`, because it changes nothing that readers see.
+        _ = try engine.write(.statementLocks) { session in
+          try CatalogTransaction(session).run("DELETE FROM garbage WHERE object = ?", [name])
+        }
+      }
+    }
+  }
+
+  private static var isDescription: String {
+    "substr(object, 1, \(descriptionPrefix.count)) = '\(descriptionPrefix)'"
+  }
+
   /// Promises the descriptions that have been in doubt for a day, at most about `limit`: from now on, they are due.
   /// Returns whose they are.
   package func promiseDoubtfulDescriptions(limit: Int = 1000) throws(StorageError) -> [RecordingID] {
-    let condition = "due <= ? AND substr(object, 1, \(Self.doubtPrefix.count)) = '\(Self.doubtPrefix)'"
+    let condition = "due <= ? AND \(Self.isDescription)"
     let isAny = try read { db in
       try db.first(
         "SELECT EXISTS (SELECT 1 FROM garbage WHERE \(condition))", [try now(db).milliseconds], as: Bool.self)
@@ -47,7 +74,7 @@ extension Catalog {
         RETURNING object
         """, [now, limit])
       let names = try rows.map { row in try value(row, "object") as String }
-      let doubted = names.sorted().compactMap { RecordingID(String($0.dropFirst(Self.doubtPrefix.count))) }
+      let doubted = names.sorted().compactMap { RecordingID(String($0.dropFirst(Self.descriptionPrefix.count))) }
       for id in doubted where try Self.recording(id, db) != nil {
         try db.run(
           "INSERT INTO garbage (object, due) VALUES (?, ?) ON CONFLICT (object) DO NOTHING",
