@@ -56,7 +56,10 @@ import Testing
     let job = try node.submit()
     // As long as it takes to ask again.
     let looks = node.disk.looks.load(ordering: .relaxed)
-    try await node.bench.eventually { node.disk.looks.load(ordering: .relaxed) > looks + 2 }
+    try await node.bench.eventually {
+      let hasEnded = try node.bench.catalog.job(job.id)?.state.isFinished
+      return hasEnded == true || node.disk.looks.load(ordering: .relaxed) > looks + 2
+    }
     #expect(try node.bench.catalog.job(job.id)?.attempts == 0, "another node may begin it")
     #expect(node.bench.logged.failures.count == 1, "one line a minute: \(node.bench.logged.failures)")
     node.disk.free.withLock { $0 = nil }
