@@ -200,8 +200,9 @@ import Testing
   func noRenewal() async throws {
     let folder = try TemporaryFolder()
     let path = try folder.file("credentials", session("one"))
+    // The file would be looked at again once the time is over.
     let test = try TestStore(credentials: CredentialSource(file: path)) {
-      ($0.totalSeconds, $0.breakSeconds) = (0.02, 3600)
+      ($0.pauseSeconds, $0.breakSeconds) = (3600, 3600)
     }
     test.store.setKeys([key("one", hasExpired: true)])
     for _ in 0..<2 {

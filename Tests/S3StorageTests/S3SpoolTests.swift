@@ -151,7 +151,7 @@ import Testing
   func tinyPieces() async throws {
     let cluster = try BlobsCluster()
     let (first, second) = (try cluster.node("a"), try cluster.node("b"))
-    let content = TestStore.bytes(18_000_000)
+    let content = TestStore.bytes(25_200_000)
     let id = try begin(cluster, content.count)
     let stored = try await cluster.blocking {
       let one = try Writer(id, at: 0, first, cluster.test.client)
@@ -161,10 +161,27 @@ import Testing
       try receive(content, 7_200_000..<18_000_000, inPiecesOf: 60_000, by: two, cluster)
       let added = try cluster.catalog.objects(of: id).map(\.bytes).dropFirst(4)
       #expect(added == [6 << 20, 3_308_544, 960_000, 240_000], "6 MiB is the limit here")
+      let long = try cluster.catalog.objects(of: id).filter { $0.bytes == 6 << 20 }
+      try receive(content, 18_000_000..<25_200_000, inPiecesOf: 60_000, by: two, cluster)
+      #expect(try cluster.catalog.objects(of: id).filter { $0.bytes == 6 << 20 }.prefix(1) == long[...])
       return try finish(two, RecordingID())
     }
     #expect(stored.sha256 == Hexadecimal.text(SHA256.digest(of: content)))
     #expect(keys(cluster) == ["\(stored.key)"])
+  }
+
+  @Test("what an upload's row still names isn't removed as replaced")
+  func unreplaced() async throws {
+    let cluster = try BlobsCluster()
+    let node = try cluster.node("a")
+    let id = try begin(cluster, 6)
+    try await cluster.blocking {
+      let one = try Writer(id, at: 0, node, cluster.test.client)
+      try one.receive([1, 2, 3])
+      one.spool.remove(try cluster.catalog.objects(of: id), of: id)
+      one.spool.settle()
+    }
+    #expect(keys(cluster).count == 1)
   }
 
   @Test("an upload with missing bytes isn't begun, and a damaged object isn't joined")
