@@ -37,6 +37,16 @@ import Testing
     #expect(areRight)
   }
 
+  @Test("an index that names another SHA-256 than it did isn't believed")
+  func damagedHead() async throws {
+    let test = try CacheTest()
+    let (key, content) = (try await test.put(content), content)
+    try await test.blocking { _ = try test.cache().read(key, 0..<300_000) }
+    try CacheTest.change(test.indexPath(key)) { $0[16] ^= 1 }
+    let cache = try test.cache()
+    #expect(try await test.blocking { try cache.file(key)?.withPath(CacheTest.contents) } == content)
+  }
+
   @Test("a killed process leaves only blocks that are right, wherever it was")
   func kills() async throws {
     let test = try CacheTest()

@@ -96,6 +96,41 @@ import Testing
     #expect(all.map { cache.fileAtHand($0) != nil } == [false, true, true])
   }
 
+  @Test("room that evicted objects haven't given back yet isn't reserved")
+  func lateRoom() async throws {
+    let test = try CacheTest()
+    let key = try await test.put(content)
+    let cache = try test.cache(freeBytes: { 500_000 })
+    try await test.blocking {
+      _ = try cache.file(key)
+      #expect(throws: StorageError.diskFull) { _ = try cache.reserve(600_000) }
+    }
+  }
+
+  @Test("files that were stored make the least recently used ones go as soon as all exceed the limit")
+  func storedFiles() async throws {
+    let test = try CacheTest()
+    let (content, cache) = (content, try test.cache(limit: 700_000))
+    let version = CachedVersion(bytes: Int64(content.count), entityTag: "", sha256: nil)
+    try await test.blocking {
+      for _ in 0..<3 {
+        let (path, key) = (cache.incomingPath(), ObjectKey(RecordingID(), "audio.wav"))
+        try Data(content).write(to: URL(fileURLWithPath: path))
+        cache.insert(path, as: key, version, digests: CachedVersion.digests(of: content))
+        #expect(cache.cost <= 700_000 && cache.fileAtHand(key) != nil)
+      }
+    }
+  }
+
+  @Test("an object whose files another thread creates or removes isn't evicted")
+  func busyObjects() {
+    let (busy, idle) = (ObjectKey(RecordingID(), "audio.wav"), ObjectKey(RecordingID(), "audio.wav"))
+    var table = CacheTable()
+    for key in [busy, idle] { table.insert(key, nil, cost: 10) }
+    table.busy[busy] = Errand()
+    #expect(table.takeVictim(costingAtMost: 10, for: Errand())?.key == idle)
+  }
+
   @Test("files in progress get the room that objects take which aren't held")
   func roomForOthers() async throws {
     let test = try CacheTest()
