@@ -1,3 +1,5 @@
+import Dispatch
+import Foundation
 import PostgresServer
 import Storage
 import Synchronization
@@ -73,17 +75,23 @@ import Testing
   }
 
   @Test("a migration that doesn't get its locks is tried again, and lets others use the table in between")
-  func locked() async throws {
+  func locked() throws {
     let settings = try database.settings()
     try PostgresMigrator(migrations).migrate(settings)
     let session = try lockingSession()
     let migrator = PostgresMigrator(migrations + [changing], lockSeconds: 0.05)
-    let migrating = Task { try await blocking { try migrator.migrate(settings) } }
+    let migrated = Mutex<Result<[Int], any Error>?>(nil)
+    let hasEnded = DispatchSemaphore(value: 0)
+    Thread.detachNewThread {
+      migrated.withLock { $0 = Result { try migrator.migrate(settings) } }
+      hasEnded.signal()
+    }
     try database.wait(for: "SELECT last_value FROM tries") { Int($0) ?? 0 >= 3 }
     // It would wait behind a migration that waits.
     #expect(try database.run("SELECT count(*) FROM one") == "2")
     try session.run(script: "COMMIT")
-    #expect(try await migrating.value == [4])
+    hasEnded.wait()
+    #expect(try migrated.withLock { $0 }?.get() == [4])
     #expect(try database.run("SELECT lock_timeout FROM four") == "50ms")
     #expect(try database.run("SELECT count(more) FROM one") == "0")
   }

@@ -207,15 +207,18 @@ import Testing
     settings.connectionCount = 1
     let hasty = PostgresPool(settings)
     var first: Int64 = 0
-    let error = #expect(throws: StorageError.self) {
+    let error = #expect(throws: PostgresError.self) {
       try hasty.read { session in
         first = try backend(session)
         try idle(first)
         _ = try backend(session)
       }
     }
-    guard case .unreachable(let detail) = error else { Issue.record("\(String(describing: error))"); return }
-    #expect(detail.contains("idle-in-transaction timeout"))
+    guard case .connectionLost(let state, let reason) = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(state == "25P03" && reason.contains("idle-in-transaction timeout"))
     #expect(try hasty.read(backend) != first)
     #expect(hasty.load == PostgresPool.Load(connections: 1, idle: 1, waiting: 0))
   }

@@ -391,6 +391,8 @@ import Testing
 
   @Test("of the media that eight choose for a new catalog at once, it has those of one")
   func media() async throws {
+    // SQLite's is in the folder of its media.
+    guard CatalogEngine.current.name != CatalogEngines.sqlite.name else { return }
     let barrier = Barrier(RacingNodes.count)
     let bound = try await nodes.race { thread, node in
       defer { barrier.leave() }

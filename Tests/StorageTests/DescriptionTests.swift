@@ -104,6 +104,23 @@ import Testing
     #expect(store.described.withLock { $0 } == ["other"])
   }
 
+  @Test("in a folder of several nodes, the upkeep of any writes what a killed node has left undescribed")
+  func overdue() throws {
+    let recording = try insert()
+    keep()
+    store.kills.withLock { $0 = true }
+    try catalog.update(recording.id) { $0.name = "other" }
+    store.kills.withLock { $0 = false }
+    try catalog.describeOverdue()
+    #expect(store.described.withLock { $0 } == ["other"], "its node has a minute")
+    try catalog.write { try $0.run("UPDATE garbage SET due = 0 WHERE object LIKE 'describe/%'") }
+    try catalog.describeOverdue()
+    #expect(store.described.withLock { $0 } == ["other", "other"])
+    #expect(try !catalog.isDescriptionDoubtful(of: recording.id))
+    try catalog.describeOverdue()
+    #expect(store.described.withLock { $0.count } == 2)
+  }
+
   @Test("what another node has described isn't described again")
   func describedByOthers() throws {
     catalog.nameDeletedObjects()
