@@ -350,7 +350,7 @@ import Testing
     var settings = try database.settings(folder: proxy.folder)
     settings.outcomeWaitSeconds = 0.3
     let cut = PostgresPool(settings)
-    proxy.cutNext(.after { proxy.stop() })
+    proxy.cutNext(.after { [weak proxy] in proxy?.stop() })
     let error = #expect(throws: PostgresError.self) { try cut.write(.serializable, add) }
     guard case .outcomeUnknown(_, .deadline) = error else { Issue.record("\(String(describing: error))"); return }
   }

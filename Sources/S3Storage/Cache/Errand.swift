@@ -2,7 +2,8 @@ import Dispatch
 import Storage
 import Synchronization
 
-/// Work that one thread does and others wait for. It always ends, because it consists of calls that have deadlines.
+/// Work that one thread does and others wait for. Once anyone can wait for it, it ends, because it consists of calls
+/// that have deadlines.
 final class Errand: Sendable {
   enum Outcome: Sendable {
     case done
@@ -19,6 +20,11 @@ final class Errand: Sendable {
   init(asksStore: Bool = false) {
     self.asksStore = asksStore
     group.enter()
+  }
+
+  deinit {
+    // Nobody was to do the work after all. A group that was entered and not left is never released.
+    if outcome.withLock({ $0 == nil }) { group.leave() }
   }
 
   /// Ends it, once.
