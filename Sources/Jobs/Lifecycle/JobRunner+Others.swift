@@ -105,12 +105,20 @@ extension JobRunner {
   }
 
   /// The address in a message, if a node of this cluster has named it. Those of the version before prove nothing, so of
-  /// their jobs only the progress is shown.
+  /// their jobs only the progress is shown. The log says so at most once a minute.
   private func proven(_ progress: AttemptProgress) -> String? {
-    guard let address = progress.address, let proof = progress.proof, let known = addressProof.withLock({ $0 }),
-      known.isProof(proof, of: address, for: progress.token)
-    else { return nil }
-    return address
+    guard let address = progress.address, let known = addressProof.withLock({ $0 }) else { return nil }
+    if let proof = progress.proof, known.isProof(proof, of: address, for: progress.token) { return address }
+    guard now - state.value.complainedAt >= 60 else { return nil }
+    state.value.complainedAt = now
+    let reason =
+      progress.proof == nil
+      ? "it isn't proven: a node of an earlier version"
+      : "it is proven with another secret: the nodes have different files for --cluster-secret-file"
+    log.failure(
+      "the address of a node isn't believed, so waveforms that it builds don't grow here",
+      ["job": progress.token.job.text, "address": address, "reason": reason])
+    return nil
   }
 
   /// Tells the others how far an attempt has come, at most once a second.

@@ -37,6 +37,8 @@ package final class JobRunner: Sendable {
     var isLookingAtDisk = false
     /// When that began last, in seconds since the start.
     var lookedAtDiskAt = -Double.infinity
+    /// When the log was told last of an address that isn't proven, in seconds since the start.
+    var complainedAt = -Double.infinity
     var onStopped: [CheckedContinuation<Void, Never>] = []
     var onDrained: [CheckedContinuation<Void, Never>] = []
   }
