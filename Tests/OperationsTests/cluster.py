@@ -197,6 +197,7 @@ def every_command_for_several_machines_works(program, folder):
 
 def making_the_database(page, block):
     """Nobody but the nodes' role and superusers can connect to the database, in which a node then makes its tables."""
+    page.renew()
     # The test's superuser has the name of the page's role already.
     assert block.count("stillwave") == 4, block
     superuser = {"PGHOST": page.server.folder, "PGPORT": str(page.server.port), "PGUSER": "stillwave"}
