@@ -1,6 +1,7 @@
 """Counts broken promises, from what the clients wrote down and from what the catalog says in the end."""
 
 import hashlib
+import http.client
 import json
 import os
 import subprocess
@@ -319,6 +320,16 @@ class Checker:
         return name if folder == f"recordings/{recording}" else f"elsewhere, as {key}"
 
     def get(self, node, path):
+        """Returns the status and the content. What the store's line damaged earlier may be noticed only at the end of an
+        answer, which is then cut off, and fetched again for the next one."""
+        for _ in range(2):
+            try:
+                return self.get_once(node, path)
+            except (ConnectionError, http.client.IncompleteRead):
+                self.journal.count("answers cut off at the end")
+        return self.get_once(node, path)
+
+    def get_once(self, node, path):
         connection = node.connect(30)
         try:
             connection.request("GET", path, headers=self.cluster.authorization("app"))
