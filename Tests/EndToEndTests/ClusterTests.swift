@@ -40,10 +40,10 @@ struct ClusterTests {
       return try #require(first.flatMap { pid_t($0) })
     }
 
-    /// Starts a node.
-    func node(_ name: String, _ arguments: String...) throws -> TestServer {
+    /// Starts a node whose leases last `lease` seconds.
+    func node(_ name: String, lease: Int = 3, _ arguments: String...) throws -> TestServer {
       try TestServer(
-        with: ["--catalog", url, "--media", "file://" + folder.file("media"), "--node", name, "--lease", "3"]
+        with: ["--catalog", url, "--media", "file://" + folder.file("media"), "--node", name, "--lease", "\(lease)"]
           + arguments,
         dataDirectory: folder.file(name))
     }
@@ -58,8 +58,10 @@ struct ClusterTests {
   }
 
   /// A recording whose waveform takes long enough to be seen while it is built.
-  private func upload(to server: TestServer) throws -> (id: String, job: String) {
-    let recording = try server.client.upload(try LongClip.flac(cluster.folder), name: "long.flac")
+  private func upload(
+    to server: TestServer, seconds: Int = LongClip.seconds
+  ) throws -> (id: String, job: String) {
+    let recording = try server.client.upload(try LongClip.flac(cluster.folder, seconds: seconds), name: "long.flac")
     return (try #require(recording["id"].string), try #require(recording["waveform"]["job"].string))
   }
 
@@ -195,28 +197,38 @@ struct ClusterTests {
   }
 
   @Test func jobsOfDrainedNodesAreGivenBackAndNoAttemptCountsAsFailedOrLost() throws {
-    let (id, job) = try upload(to: one)
+    try one.stop()
+    try two.stop()
+    // Leases that don't end meanwhile.
+    let (one, two) = (try cluster.node("left", lease: 600), try cluster.node("right", lease: 600))
+    let (id, job) = try upload(to: one, seconds: 300)
     try one.client.succeed(job)
     let denoise = try #require(try one.client.denoise(id)["id"].string)
+    let path = "/v1/jobs/\(denoise)"
+    // Freezes the worker as soon as it is there, so that the job stays in its middle.
+    func freeze(_ nodes: TestServer...) throws {
+      let isThere = eventually { nodes.contains { !$0.workers().isEmpty } }
+      let document = try nodes[0].client.get(path).text
+      try #require(isThere, "\(document)")
+      for worker in nodes.flatMap({ $0.workers() }) { kill(worker, SIGSTOP) }
+    }
+    try freeze(one, two)
+    var (busy, idle) = one.workers().isEmpty ? (two, one) : (one, two)
     // Once more than attempts may fail.
-    for drained in 0..<4 {
-      let isRunning = eventually { [one, two].contains { !$0.workers().isEmpty } }
-      try #require(isRunning)
-      let (busy, idle) = one.workers().isEmpty ? (two, one) : (one, two)
-      let path = "/v1/jobs/\(denoise)"
-      let isHalfway = try eventually {
-        let document = try idle.client.get(path).json
-        return document["attempts"].int == drained + 1 && document["progress"].double ?? 0 > 0
-      }
-      #expect(isHalfway, "the other node shows how far it is")
-      for worker in busy.workers() { kill(worker, SIGSTOP) }
-      try busy.stop()
-      let isTaken = try eventually { try idle.client.get(path).json["attempts"].int == drained + 2 }
-      #expect(isTaken)
+    for drained in 1...4 {
+      let isShown = try eventually { try idle.client.get(path).json["attempts"].int == drained }
+      let document = try idle.client.get(path).text
+      try #require(isShown, "\(document)")
+      busy.command.signal(SIGTERM)
+      try freeze(idle)
+      let stopped = try busy.command.finish(withinSeconds: 60)
+      #expect(stopped.status == 0, "\(stopped.errors)")
       #expect(try idle.client.get("/metrics").text.contains("\nstillwave_lost_attempts_total 0\n"))
       try busy.restart()
+      (busy, idle) = (idle, busy)
     }
-    #expect(try one.client.succeed(denoise)["attempts"].int == 5)
+    for worker in busy.workers() { kill(worker, SIGCONT) }
+    #expect(try idle.client.succeed(denoise)["attempts"].int == 5)
     #expect(
       try cluster.rows("SELECT attempts, interruptions, postponements FROM jobs WHERE id = '\(denoise)'") == ["5|4|0"])
   }

@@ -13,8 +13,8 @@ import Testing
 
   private var catalog: Catalog { nodes.catalog }
 
-  private func insertUploads() throws -> [UploadID] {
-    try (0..<Self.rounds).map { _ in
+  private func insertUploads(_ count: Int = rounds) throws -> [UploadID] {
+    try (0..<count).map { _ in
       let upload = Upload(length: 100, expiresAt: Timestamp(milliseconds: 1000))
       try catalog.insert(upload, limits: UploadLimits(total: 100, perClient: 100))
       return upload.id
@@ -128,25 +128,29 @@ import Testing
   @Test("an upload that is deleted because it has no bytes, while it gets some, has lost none that count")
   func emptyUploads() async throws {
     for node in nodes.catalogs { node.nameDeletedObjects() }
-    let uploads = try insertUploads()
+    let pairs = RacingNodes.count / 2
+    let uploads = try insertUploads(Self.rounds * pairs)
     let objects = uploads.map { UploadObject(of: $0, start: 0, bytes: 7) }
     try catalog.announce(objects)
     let barrier = Barrier(RacingNodes.count)
+    // Of each two threads, one deletes an upload and the other receives bytes for it.
     let outcomes = try await nodes.race { thread, node in
       defer { barrier.leave() }
-      return try uploads.enumerated().map { number, id -> String? in
+      return try (0..<Self.rounds).map { round -> (number: Int, end: String)? in
+        let number = round * pairs + thread / 2
         barrier.wait()
-        guard thread == number % RacingNodes.count else {
-          return try node.deleteUpload(id, unfinishedBy: 0, ifEmpty: true) ? "deleted" : nil
+        if thread % 2 == 0 {
+          let isDeleted = try node.deleteUpload(uploads[number], unfinishedBy: 0, ifEmpty: true)
+          return isDeleted ? (number, "deleted") : nil
         }
         let hasAdvanced = try Self.succeeds {
-          try node.advance(id, to: 7, expiresAt: Self.later, adding: [objects[number]])
+          try node.advance(uploads[number], to: 7, expiresAt: Self.later, adding: [objects[number]])
         }
-        return hasAdvanced ? "acknowledged" : nil
+        return hasAdvanced ? (number, "acknowledged") : nil
       }
-    }
+    }.flatMap { $0 }.compactMap { $0 }
     for (number, id) in uploads.enumerated() {
-      let found = outcomes.compactMap { $0[number] }
+      let found = outcomes.filter { $0.number == number }.map(\.end)
       #expect(found.count == 1, "\(found)")
       let isKept = found == ["acknowledged"]
       #expect(try catalog.upload(id)?.offset == (isKept ? 7 : nil))
