@@ -40,13 +40,7 @@ import Testing
       .storeUnreachable(detail: "no answer"), .storeFull,
     ])
   func unavailable(error: StorageError) async throws {
-    var made: FailingBlobs?
-    let bench = try TestBench(blobs: {
-      let blobs = FailingBlobs($0)
-      made = blobs
-      return blobs
-    })
-    let blobs = try #require(made)
+    let (bench, blobs) = try TestBench.failingStore()
     let source = try bench.recording()
     let request = { try await bench.respond(.get, "/v1/recordings/\(source.id)/audio?format=flac") }
     #expect(try await request().status == .ok)
@@ -69,13 +63,7 @@ import Testing
 
   @Test("a kept conversion that is damaged is made again")
   func damaged() async throws {
-    var made: FailingBlobs?
-    let bench = try TestBench(blobs: {
-      let blobs = FailingBlobs($0)
-      made = blobs
-      return blobs
-    })
-    let blobs = try #require(made)
+    let (bench, blobs) = try TestBench.failingStore()
     let source = try bench.recording()
     let request = { try await bench.respond(.get, "/v1/recordings/\(source.id)/audio?format=flac") }
     #expect(try await request().status == .ok)

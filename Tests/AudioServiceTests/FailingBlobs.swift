@@ -1,6 +1,7 @@
 import Dispatch
 import PresentRows
 import Synchronization
+import Testing
 
 @testable import AudioService
 @testable import Storage
@@ -85,5 +86,22 @@ final class FailingBlobs: Blobs {
   func checkReachable() throws(StorageError) {}
   func makingRoom<Result>(_ deletion: () throws(StorageError) -> Result) throws(StorageError) -> Result {
     try deletion()
+  }
+}
+
+extension TestBench {
+  /// A bench whose store of media fails as tests say, and that store.
+  static func failingStore(
+    holder: LeaseHolder = LeaseHolder(), _ change: (inout Configuration) -> Void = { _ in }
+  ) throws -> (TestBench, FailingBlobs) {
+    var made: FailingBlobs?
+    let bench = try TestBench(
+      holder: holder, change,
+      blobs: {
+        let blobs = FailingBlobs($0)
+        made = blobs
+        return blobs
+      })
+    return (bench, try #require(made))
   }
 }

@@ -15,15 +15,9 @@ import Testing
   private let blobs: FailingBlobs
 
   private init(workers: Int = 1, pauseSeconds: Double = 0.001) throws {
-    var made: FailingBlobs?
-    bench = try TestBench {
+    (bench, blobs) = try TestBench.failingStore {
       ($0.workerCount, $0.storePauseSeconds) = (workers, pauseSeconds)
-    } blobs: {
-      let blobs = FailingBlobs($0)
-      made = blobs
-      return blobs
     }
-    blobs = try #require(made)
   }
 
   init() throws { try self.init(workers: 1) }

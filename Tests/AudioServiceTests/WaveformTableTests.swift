@@ -73,13 +73,7 @@ import Waveform
 
   @Test("a window that this machine has on its disk is shown although too many requests wait for the store")
   func windowAtHand() async throws {
-    var made: FailingBlobs?
-    let bench = try TestBench(blobs: {
-      let blobs = FailingBlobs($0)
-      made = blobs
-      return blobs
-    })
-    let blobs = try #require(made)
+    let (bench, blobs) = try TestBench.failingStore()
     let (recording, other) = (try bench.recording(), try bench.recording())
     for recording in [recording, other] { try bench.makeWaveform(of: recording) }
     let (store, gate) = (StoreQueue(threads: 1, waitingLimit: 0), DispatchSemaphore(value: 0))
