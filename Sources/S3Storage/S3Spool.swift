@@ -167,7 +167,7 @@ final class ObjectBytes: UploadBytes, @unchecked Sendable {
 
   func sync(to count: Int64) throws(StorageError) -> [UploadObject] {
     guard count > storedCount else { return [] }
-    // The row names what was returned the last time, or nobody would call again.
+    // This is called again only once the row names what was returned the last time.
     if !replaced.isEmpty { spool.remove(replaced, of: id) }
     let kept = objects.dropLast(shortCount(before: count))
     var new: [UploadObject] = []

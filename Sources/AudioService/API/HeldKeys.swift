@@ -42,7 +42,7 @@ final class HeldKeys: Sendable {
       }
       return hold
     } catch {
-      // It would be renewed with the others, for nobody.
+      // The row may be there: it would be renewed with the others although nobody uses it.
       if StorageError.isUncertain(error) { owe(name) }
       throw error
     }

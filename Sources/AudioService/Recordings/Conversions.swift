@@ -121,7 +121,7 @@ struct Conversions: Sendable {
       guard let conversion = try catalog.conversion(of: id, to: format.rawValue) else { return nil }
       let opened: FileContent?
       do { opened = try blobs.localFile(conversion.key).withPath(FileContent.init(path:)) } catch {
-        // Anything else may pass: another job would only make again what is there.
+        // Any other failure may pass, and then the file is still there.
         guard Self.isLoss(error) else { throw error }
         opened = nil
       }

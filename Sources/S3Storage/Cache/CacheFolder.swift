@@ -24,7 +24,7 @@ struct CacheFolder: Sendable {
     try make()
   }
 
-  /// Creates what is missing of the folder.
+  /// Creates those of the cache's folders that are missing.
   func make() throws(StorageError) {
     for folder in ["objects", "indexes", "incoming"] { try FileSystem.makeFolders("\(directory)/\(folder)") }
   }
@@ -38,7 +38,7 @@ struct CacheFolder: Sendable {
     }
   }
 
-  /// Throws if no file can be written. Creates what is missing of the folder.
+  /// Throws if no file can be written. Creates folders that are missing.
   func check() throws(StorageError) {
     try make()
     let path = incomingPath()
