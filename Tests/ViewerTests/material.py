@@ -102,7 +102,10 @@ class Service:
 
     @contextlib.contextmanager
     def holding(self, command):
-        """Stops each worker of a kind as it starts. Yields a function that lets them run for a moment."""
+        """
+        Stops each worker of a kind as it starts. Yields a function that lets them run for a moment, or sends them another
+        signal.
+        """
         held, is_over = set(), threading.Event()
 
         def send(number):
@@ -117,8 +120,8 @@ class Service:
                         os.kill(worker, signal.SIGSTOP)
                     held.add(worker)
 
-        def step():
-            send(signal.SIGCONT)
+        def step(number=signal.SIGCONT):
+            send(number)
             time.sleep(0.02)
             send(signal.SIGSTOP)
 
@@ -197,7 +200,7 @@ class ServiceElsewhere(Service):
 
     @contextlib.contextmanager
     def holding(self, command):
-        yield lambda: None
+        yield lambda number=signal.SIGCONT: None
 
     def close(self):
         pass

@@ -8,6 +8,7 @@ import array
 import json
 import os
 import re
+import signal
 import tempfile
 import wave
 from urllib.parse import quote
@@ -181,7 +182,10 @@ class Story:
             self.page.drop([first, talk])
             wait("both are listed", lambda: self.page.names() == ["talk.wav", "first.wav"])
             wait("the last one is opened", lambda: self.browser.text("#name") == "talk.wav")
-            wait("a part of it is drawn", lambda: step() or self.page.reach() > 0.02)
+            wait("a part of it is drawn", lambda: step() or self.page.reach() > 0.1)
+            # Another worker begins again, and has less for a while.
+            step(signal.SIGKILL)
+            wait("more of it is drawn", lambda: step() or self.page.reach() > 0.5)
         self.page.wait_for_waveform()
         wait("the waveform reaches the end", lambda: self.page.reach() > 0.98)
         assert self.page.ink("#overview-canvas") > 1000 and self.page.ink("#ruler") > 100

@@ -154,17 +154,18 @@ export class Stage {
   }
 
   /**
-   * Moves the fronts of growing waveforms toward what has been read.
+   * Moves the fronts of growing waveforms toward what has been read and loaded: one that runs ahead would have to go back
+   * if the job ends before the points arrive.
    * @param {number} elapsed milliseconds
    */
   #reveal(elapsed) {
     let isMoving = false;
     for (const layer of this.session.layers) {
-      const { availableFrames, totalFrames, complete } = layer.waveform;
-      if (layer.revealed >= availableFrames) continue;
+      const { loadedFrames, totalFrames, complete } = layer.waveform;
+      if (layer.revealed >= loadedFrames) continue;
       const share = this.view.isCalm.matches ? 1 : 1 - Math.exp(-elapsed / revealPace);
       const least = totalFrames / 4000;
-      layer.revealed = Math.min(availableFrames, layer.revealed + Math.max(least, (availableFrames - layer.revealed) * share));
+      layer.revealed = Math.min(loadedFrames, layer.revealed + Math.max(least, (loadedFrames - layer.revealed) * share));
       if (complete && layer.revealed >= totalFrames) layer.revealed = Infinity;
       this.#isDirty = this.#isOverviewDirty = isMoving = true;
     }

@@ -75,7 +75,15 @@ export class Waveform {
   get leastExponent() { return this.complete ? 0 : leastGrowingExponent; }
 
   /** The scale at which the whole recording is a single tile, which is drawn until finer tiles are loaded. */
-  get wholeExponent() { return clampExponent(Math.ceil(Math.log2(Math.max(1, this.totalFrames) / tileLength))); }
+  get wholeExponent() {
+    return Math.max(this.leastExponent, clampExponent(Math.ceil(Math.log2(Math.max(1, this.totalFrames) / tileLength))));
+  }
+
+  /** Frames from the beginning that can be drawn in every view, since the tile of the whole has them. */
+  get loadedFrames() {
+    const tile = this.tile(this.wholeExponent, 0);
+    return tile ? Math.min(tile.count * tile.scale, this.totalFrames) : 0;
+  }
 
   /** The greatest amplitude of the whole, as far as it is known, 0 … 1. */
   get loudest() {
@@ -182,14 +190,20 @@ export class TileStore {
       const slice = await this.service.json(
         `${recordingPath(waveform.id)}/waveform?measures=peak,rms&channels=${waveform.channels}`
         + `&scale=${2 ** exponent}&start=${start}&end=${end}`, { signal: control.signal });
-      this.#keep(waveform, new Tile(exponent, index, slice), slice);
+      const tile = new Tile(exponent, index, slice);
+      // A job that begins again, or another node, may have less for a while; there is more to ask for at its next step.
+      if (tile.count > (waveform.tile(exponent, index)?.count ?? 0)) this.#keep(waveform, tile, slice);
+      else this.#giveUp(own);
     } catch (error) {
       // If it is gone or refused, nothing is drawn; the list and the messages say why.
-      if (!isAbort(error)) this.#wishes = this.#wishes.filter(other => name(other) !== own);
+      if (!isAbort(error)) this.#giveUp(own);
     }
     if (this.#errands.get(own) === errand) this.#errands.delete(own);
     this.#send();
   }
+
+  /** Doesn't ask for a tile again until it is wanted anew. */
+  #giveUp(/** @type {string} */ own) { this.#wishes = this.#wishes.filter(wish => name(wish) !== own); }
 
   /**
    * @param {Waveform} waveform
