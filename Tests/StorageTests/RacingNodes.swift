@@ -15,8 +15,16 @@ struct RacingNodes: Sendable {
   init() throws {
     let folder = try TemporaryFolder()
     self.folder = folder
-    engines = try (0..<Self.count).map { _ in CountedEngine(try Self.engine(folder)) }
-    catalogs = engines.map { Catalog(engine: $0, holder: LeaseHolder(name: "node", terms: LeaseHolder.Terms())) }
+    // A catalog in SQLite has one process, whose threads share one writing connection. Eight processes would only keep
+    // each other waiting for the file's lock, which SQLite gives in no order.
+    let first = try Self.engine(folder)
+    let others = first.dialect == .sqlite ? [] : try (1..<Self.count).map { _ in try Self.engine(folder) }
+    let engines = ([first] + others).map { CountedEngine($0) }
+    self.engines = engines
+    catalogs = (0..<Self.count).map { number in
+      Catalog(
+        engine: engines[number % engines.count], holder: LeaseHolder(name: "node", terms: LeaseHolder.Terms()))
+    }
   }
 
   /// One of the nodes, for what comes before and after a race.
