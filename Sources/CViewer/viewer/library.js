@@ -292,7 +292,7 @@ export class Library {
     const dot = recording.name.lastIndexOf(".");
     field.setSelectionRange(0, dot > 0 ? dot : recording.name.length);
     let isDone = false;
-    const finish = async (/** @type {boolean} */ isKept) => {
+    const finish = (/** @type {boolean} */ isKept) => {
       if (isDone) return;
       isDone = true;
       field.hidden = true;
@@ -300,13 +300,17 @@ export class Library {
       if (document.activeElement === document.body) open.focus();
       const name = field.value.trim();
       if (!isKept || !name || name === recording.name) return;
-      await this.#name(recording.id, name);
-      this.undo.add({ undo: () => this.#name(recording.id, recording.name), redo: () => this.#name(recording.id, name) });
+      // The list may show the new name before its request is answered. Others wait for that one.
+      let named = this.#name(recording.id, name);
+      const next = (/** @type {string} */ name) => void (named = named.then(() => this.#name(recording.id, name)));
+      const step = { undo: () => next(recording.name), redo: () => next(name) };
+      this.undo.add(step);
+      void named.then(isNamed => { if (!isNamed) this.undo.forget(step); });
     };
     field.onkeydown = (/** @type {KeyboardEvent} */ event) => {
       event.stopPropagation();
-      if (event.key === "Enter") void finish(true);
-      if (event.key === "Escape") void finish(false);
+      if (event.key === "Enter") finish(true);
+      if (event.key === "Escape") finish(false);
       if (event.key === "Enter" || event.key === "Escape") {
         // Otherwise Enter would press the element that gets the focus.
         event.preventDefault();
@@ -316,6 +320,7 @@ export class Library {
     field.onblur = () => finish(true);
   }
 
+  /** Gives a recording a name. Returns whether it has it. */
   async #name(/** @type {string} */ id, /** @type {string} */ name) {
     try {
       const renamed = await this.service.json(recordingPath(id), { method: "PATCH", body: { name } }), row = this.#rowOf(id);
@@ -323,8 +328,10 @@ export class Library {
       for (const layer of this.session.layers) if (layer.recording.id === renamed.id) layer.recording = renamed;
       this.session.changed.emit();
       announce(texts.renamed(name));
+      return true;
     } catch (error) {
       tell(String(/** @type {Error} */(error).message), { isError: true });
+      return false;
     }
   }
 
