@@ -108,10 +108,10 @@ let package = Package(
     .testTarget(
       name: "PostgresStorageTests",
       dependencies: [
-        "PostgresStorage", "PostgresServer", "PresentRows", "Storage", "Randomness",
+        "PostgresStorage", "PostgresServer", "PresentRows", "Storage", "Terms", "Randomness",
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
-      swiftSettings: strict),
+      exclude: ["Fixtures"], swiftSettings: strict),
     // Starts a PostgreSQL server of its own; for tests.
     .target(
       name: "PostgresServer", dependencies: ["PostgresStorage"], path: "Tests/PostgresServer", swiftSettings: strict),
