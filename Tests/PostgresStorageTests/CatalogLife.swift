@@ -10,7 +10,7 @@ import Testing
 /// What the nodes of a cluster with a bucket do with their catalog, one after the other: every statement of the catalog
 /// runs at least once, with something to find or to change. `EarlierSchemaTests` notes it.
 struct CatalogLife {
-  /// Has nothing to do: objects aren't the catalog's business.
+  /// Does nothing: only statements are noted.
   private struct Shelf: DescriptionStore {
     let hasOtherWriters = true
     func describe(_ recording: Recording) {}
@@ -69,7 +69,7 @@ struct CatalogLife {
     later = catalog("later", seconds: 30, days: 2)
   }
 
-  /// What the nodes have told each other, and what they tell if it is too much to list.
+  /// The messages that the nodes have sent, and the one that they send if there is too much to list.
   var messages: [String] { bus.sent.withLock { $0 } + [CatalogMessage.much.line(from: "node")] }
 
   private var tenant: TenantCatalog { node.of(choir) }
@@ -106,11 +106,11 @@ struct CatalogLife {
     try #require(try (node ?? self.node).claim(id) { $0.kind == .waveform ? $0.recording : nil }.written).token
   }
 
-  /// Lets the nodes live. Calls `half` when every table has rows.
+  /// Runs all of it. Calls `half` when every table has rows.
   func live(half: () throws -> Void) throws {
     try start()
     let first = try upload()
-    try look()
+    try look(at: first)
     let second = try resumableUpload()
     let made = try work(on: first)
     try convert(first)
@@ -120,7 +120,7 @@ struct CatalogLife {
       waiting.recording, jobs: [waiting.job], webhooks: [Webhook(job: waiting.job.id, url: "http://c", notBefore: .now)]
     )
     let running = try claimed(waiting.job.id)
-    try look()
+    try look(at: first)
     try half()
     #expect(try node.renew(running))
     _ = try node.finish(running, with: "{}") { $0.waveformState = .ready }
@@ -288,9 +288,9 @@ struct CatalogLife {
   }
 
   /// Lists and figures.
-  private func look() throws {
+  private func look(at first: RecordingID) throws {
     let recordings = try tenant.recordings(limit: 10)
-    for recording in recordings.prefix(2) {
+    for recording in recordings where recording.id == first || recording == recordings.first {
       _ = try tenant.recordings(limit: 1, before: recording.id)
       _ = try node.recordings(limit: 1, before: recording.id, nameContaining: "mezzo")
       for track in try tenant.labelTracks(of: recording.id) {
@@ -406,7 +406,7 @@ struct CatalogLife {
     try later.forgetSettledDeletions()
     try node.forgetSpentTokens(before: .now + 3600)
     _ = try tenant.holdKey(scope: "POST", key: "left")
-    #expect(try node.removeAnswers(before: .now + 3600) >= 0)
+    _ = try node.removeAnswers(before: .now + 3600)
     try node.forgetJobSeconds()
   }
 }

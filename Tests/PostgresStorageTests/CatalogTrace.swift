@@ -260,11 +260,16 @@ extension CatalogTrace {
     return differences
   }
 
+  /// Returns a value as a text, from which a number differs.
+  private static func described(_ value: SQLValue) -> String {
+    if case .text(let text) = value { "\"\(text)\"" } else { "\(value)" }
+  }
+
   /// Returns the rows as texts in no particular order.
   private static func described(_ rows: [SQLRow], _ columns: [String]) -> [String] {
     rows.map { row in
       columns.map { column in
-        let value = row[column].map { "\($0)" } ?? "missing"
+        let value = row[column].map(Self.described) ?? "missing"
         return "\(column): \(changing.contains(column) && row[column] != nil ? "…" : value)"
       }.joined(separator: ", ")
     }.sorted()

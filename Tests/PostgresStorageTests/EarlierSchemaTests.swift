@@ -69,12 +69,23 @@ import Testing
   func remake() throws {
     let own = try Self.own.get()
     #expect(own.acts.count == 2 && own.statements.count > 100)
+    if let noted = try CatalogTrace(schema: Self.newest) {
+      #expect(Set(noted.statements.map(\.sql)) == Set(own.statements.map(\.sql)), "changed since: remake it")
+    }
     if ProcessInfo.processInfo.environment["STILLWAVE_TABLES"] == "remake" { try own.write() }
   }
 
   /// Returns what goes wrong for programs of a schema if their tables, with rows, are migrated up to `migrations`, and
   /// if they begin only then.
   private static func complaints(_ trace: CatalogTrace, _ migrations: [PostgresMigration]) throws -> [String] {
+    func day() -> Int { Int(Date().timeIntervalSince1970 / 86_400) }
+    let today = day()
+    let complaints = try onceComplaints(trace, migrations)
+    // Seconds of jobs are counted by day, and the day may have ended meanwhile.
+    return complaints.isEmpty || day() == today ? complaints : try onceComplaints(trace, migrations)
+  }
+
+  private static func onceComplaints(_ trace: CatalogTrace, _ migrations: [PostgresMigration]) throws -> [String] {
     let before = try TestDatabase().settings()
     try PostgresMigrator(Array(migrations.prefix(trace.schema))).migrate(before)
     let engine = PostgresEngine(before)
@@ -154,7 +165,7 @@ import Testing
     arguments: [
       "ALTER TABLE jobs ADD COLUMN priority bigint NOT NULL",
       "ALTER TABLE jobs ADD COLUMN priority bigint NOT NULL DEFAULT 0; ALTER TABLE jobs ALTER priority DROP DEFAULT",
-      "ALTER TABLE recordings DROP COLUMN audio_file", "ALTER TABLE jobs RENAME COLUMN node TO worker",
+      "ALTER TABLE recordings DROP COLUMN warnings", "ALTER TABLE jobs RENAME COLUMN node TO worker",
       "ALTER TABLE held_keys RENAME TO keys", "DROP TABLE upload_segments",
       "ALTER TABLE recordings ALTER media SET NOT NULL",
       "ALTER TABLE jobs ADD CHECK (kind IN ('waveform', 'denoise'))",
@@ -164,7 +175,7 @@ import Testing
       "CREATE UNIQUE INDEX one_job ON jobs (recording) WHERE state = 'queued'",
       "ALTER TABLE answers DROP CONSTRAINT answers_pkey; ALTER TABLE answers ADD PRIMARY KEY (scope, key)",
       "ALTER TABLE attempts ADD FOREIGN KEY (folder) REFERENCES recordings",
-      "ALTER TABLE jobs ALTER progress TYPE bigint", "ALTER TABLE uploads ALTER id TYPE bytea USING NULL",
+      "ALTER TABLE jobs ALTER progress TYPE bigint", "ALTER TABLE jobs ALTER attempts TYPE text",
       "DROP TRIGGER recording_counted ON recordings", "DROP TRIGGER job_timed ON jobs",
       "DROP TRIGGER recording_inserted_without_keys ON recordings; ALTER TABLE recordings DROP COLUMN audio_key",
       """
@@ -174,6 +185,8 @@ import Testing
       """,
     ])
   func breaking(script: String) throws {
+    // Where there are no rows, each can be applied.
+    try PostgresMigrator(Self.followed(by: script)).migrate(TestDatabase().settings())
     #expect(try Self.complaints(Self.own.get(), Self.followed(by: script)) != [])
   }
 
@@ -230,18 +243,28 @@ import Testing
   func everyStatement() throws {
     let traced = try Self.own.get().statements.map { Self.inOneLine($0.sql) }
     let folder = URL(filePath: #filePath).appending(path: "../../../Sources/Storage/Catalog").standardized
-    // Statements of commands that run while no node does.
+    // Statements of `stillwave move`, which runs while no node does, and of repairs by a folder's only process.
     let others = ["Catalog+Move.swift", "Catalog+Healing.swift"]
     var count = 0
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() where !others.contains(name) {
       let source = Self.inOneLine(try String(contentsOf: folder.appending(path: name), encoding: .utf8))
-      for literal in source.matches(of: /" ?((?:SELECT|INSERT INTO|UPDATE|DELETE FROM) [^"\\]*)/) {
-        let start = literal.1.trimmingCharacters(in: .whitespaces)
+      for literal in source.matches(of: Self.statement) {
+        let text = literal.1.trimmingCharacters(in: .whitespaces)
+        // What is put into a statement may be anything.
+        let parts = text.split(separator: Self.interpolation, omittingEmptySubsequences: false)
+        let escaped = parts.map { NSRegularExpression.escapedPattern(for: String($0)) }
+        let pattern = try Regex(escaped.joined(separator: ".*"))
         count += 1
-        #expect(traced.contains { $0.contains(start) }, "\(name): \(start)")
+        #expect(traced.contains { $0.contains(pattern) }, "\(name): \(text)")
       }
     }
     #expect(count > 100)
+  }
+
+  private static var interpolation: Regex<Substring> { /\\\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)/ }
+
+  private static var statement: Regex<(Substring, Substring)> {
+    /" ?((?:SELECT|INSERT INTO|UPDATE|DELETE FROM) (?:[^"\\]|\\\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*)"/
   }
 
   private static func inOneLine(_ text: String) -> String {

@@ -63,7 +63,9 @@ struct MessageShape {
       value.allSatisfy { name, value in other[name].map { isContained(value, in: $0) } ?? false }
     case (let value as [Any], let other as [Any]):
       value.count == other.count && zip(value, other).allSatisfy(isContained)
-    default: (value as? NSObject) == (other as? NSObject)
+    case (let value as String, let other as String): value == other
+    case (let value as NSNumber, let other as NSNumber): value == other
+    default: false
     }
   }
 }

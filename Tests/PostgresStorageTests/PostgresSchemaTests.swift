@@ -158,7 +158,7 @@ import Testing
       ("recordings WHERE name_folded LIKE '%interview%'", "recordings_by_name"),
       ("recordings WHERE tenant = 'x' ORDER BY id DESC", "recordings_by_tenant"),
       ("jobs WHERE state = 'failed' ORDER BY id DESC", "jobs_by_state"),
-      ("jobs WHERE recording = 'x' ORDER BY id DESC", "jobs_of_recording"),
+      ("jobs WHERE recording = 'x' ORDER BY id DESC", "jobs_by_recording"),
     ] {
       let plan = try database.run("SET enable_seqscan = off; EXPLAIN SELECT * FROM \(rows)")
       #expect(plan.contains(index), "\(plan)")

@@ -4,8 +4,8 @@ import Synchronization
 
 @testable import Storage
 
-/// Eight nodes that share a catalog, each with a thread. PostgreSQL runs their transactions side by side, which shows
-/// what SQLite's single writer hides.
+/// Eight threads that share a catalog: on PostgreSQL each is a node, with an engine of its own. PostgreSQL runs their
+/// transactions side by side, which shows what SQLite's single writer hides.
 struct RacingNodes: Sendable {
   static let count = 8
   private let folder: TemporaryFolder
