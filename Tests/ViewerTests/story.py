@@ -92,6 +92,7 @@ class Story:
             self.the_page_is_small,
             self.an_empty_service_invites_to_drop_files,
             self.dropped_files_are_uploaded_and_drawn,
+            self.a_file_that_does_not_say_its_length_has_an_estimate,
             self.it_looks_as_it_did,
             self.an_upload_pauses_and_goes_on, self.an_older_answer_lists_no_deleted_recording,
             self.an_upload_outlives_what_proxies_answer,
@@ -194,6 +195,27 @@ class Story:
         assert any(0.02 < place < 0.9 for place in reached), f"it appears from left to right: {reached[:40]}"
         assert reached == sorted(reached), f"and never goes back: {reached}"
         assert any("Uploading" in text and "%" in text for text in said), said
+
+    def a_file_that_does_not_say_its_length_has_an_estimate(self):
+        browser, page = self.browser, self.page
+        talk = os.path.join(self.folder, "talk.wav")
+        verse = write_media(os.path.join(self.folder, "verse.m4a"), "-t", "60", "-i", talk)
+        song = write_media(os.path.join(self.folder, "song.m4a"), "-stream_loop", "15", "-i", verse, "-c", "copy")
+        with self.service.holding(b"waveform") as step:
+            page.drop([song])
+            wait("it is opened", lambda: browser.text("#name") == "song.m4a")
+            wait("a part of it is drawn", lambda: step() or page.reach() > 0.02)
+            wait("its whole is shown", lambda: " 16:0" in browser.text("#window-text"))
+            if self.service.binary:
+                state = self.service.json("/v1/recordings")["recordings"][0]["waveform"]["state"]
+                assert state == "building", "it is still read"
+        wait("the waveform reaches the end", lambda: page.reach() > 0.98)
+        browser.click("#list li:nth-child(2) .open")
+        wait("the other one is opened", lambda: browser.text("#name") == "talk.wav")
+        song = self.service.json("/v1/recordings")["recordings"][0]
+        assert song["name"] == "song.m4a" and self.service.request("DELETE", f"/v1/recordings/{song['id']}")[0] == 204
+        wait("it is gone", lambda: page.names() == ["talk.wav", "first.wav"])
+        wait("the waveform reaches the end", lambda: page.reach() > 0.98)
 
     @in_chromium("it compares with pictures of Chromium's, light and dark")
     def it_looks_as_it_did(self):

@@ -1,7 +1,7 @@
 // @ts-check
 import { mostColors } from "./session.js";
 import { formatTime, rulerStep } from "./time.js";
-import { tileLength } from "./tiles.js";
+import { leastGrowingExponent, tileLength } from "./tiles.js";
 
 // Draws waveforms and the ruler onto canvases from the view model and the tile store. It reads only colors from the page
 // and emits no signals.
@@ -118,18 +118,22 @@ function drawLane(surface, window, layer, palette, lane, middle, height, gain, s
     && drawSamples(surface, waveform, colors.rms, firstFrame, seen, framesPerPixel, lane, middle, half)) return;
   const columns = new Columns(edge, middle, half, height / 2);
   const span = tileLength * 2 ** exponent, last = Math.floor((seen - 1) / span);
+  let loaded = 0;
   for (let index = Math.floor(firstFrame / span); index <= last; index++) {
     const left = (index * span - firstFrame) / framesPerPixel;
     for (const tile of tilesFor(waveform, exponent, index, Math.min(seen, (index + 1) * span))) {
       store.touch(waveform, tile);
+      loaded = Math.max(loaded, tile.startFrame + tile.count * tile.scale);
       columns.add(tile, Math.min(lane, tile.channels - 1), left, left + span / framesPerPixel,
         (tile.startFrame - firstFrame) / framesPerPixel, tile.scale / framesPerPixel);
     }
   }
   columns.draw(pen, colors);
-  if (layer.job && edge < canvas.width) {
+  // The front isn't drawn ahead of the points: it would have to go back if the job ends before they arrive.
+  const front = Math.min(edge, (loaded - firstFrame) / framesPerPixel);
+  if (layer.job && front > 0 && front < canvas.width) {
     pen.fillStyle = colors.front;
-    pen.fillRect(edge - surface.ratio, middle - height / 2, surface.ratio, height);
+    pen.fillRect(front - surface.ratio, middle - height / 2, surface.ratio, height);
   }
 }
 
@@ -142,8 +146,9 @@ function drawLane(surface, window, layer, palette, lane, middle, height, gain, s
  * @param {number} end frame up to which points are wanted
  */
 function tilesFor(waveform, exponent, index, end) {
-  // In a narrow view, the whole recording is shown at a coarser scale than the one at which it is a single tile.
-  const most = Math.max(exponent, waveform.wholeExponent), tiles = [];
+  // In a narrow view, the whole recording is shown at a coarser scale than the one at which it is a single tile. Of a short
+  // one, there may only be what was loaded while it grew.
+  const most = Math.max(exponent, waveform.wholeExponent, leastGrowingExponent), tiles = [];
   for (let up = exponent, at = index; up <= most; up++, at = Math.floor(at / 2)) {
     const tile = waveform.tile(up, at);
     if (!tile) continue;

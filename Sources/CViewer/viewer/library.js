@@ -2,7 +2,7 @@
 import { timeOfDay } from "./language.js";
 import { announce, tell } from "./messages.js";
 import { afterCalm, copy, find, label, part } from "./page.js";
-import { isAbort, recordingPath } from "./service.js";
+import { isAbort, recordingPath, Refusal } from "./service.js";
 import { failureOf, forgetMade, labelOf } from "./session.js";
 import { texts } from "./texts.js";
 import { formatTime } from "./time.js";
@@ -34,6 +34,11 @@ export class Library {
    * @type {Set<string>}
    */
   #gone = new Set();
+  /**
+   * By recording, the end of giving it its last name.
+   * @type {Map<string, Promise<boolean>>}
+   */
+  #names = new Map();
 
   /**
    * @param {import("./service.js").Service} service
@@ -300,12 +305,10 @@ export class Library {
       if (document.activeElement === document.body) open.focus();
       const name = field.value.trim();
       if (!isKept || !name || name === recording.name) return;
-      // The list may show the new name before its request is answered. Others wait for that one.
-      let named = this.#name(recording.id, name);
-      const next = (/** @type {string} */ name) => void (named = named.then(() => this.#name(recording.id, name)));
-      const step = { undo: () => next(recording.name), redo: () => next(name) };
+      const step = { undo: () => this.#name(recording.id, recording.name), redo: () => this.#name(recording.id, name) };
+      // At once, because the list may show the new name before its request is answered.
       this.undo.add(step);
-      void named.then(isNamed => { if (!isNamed) this.undo.forget(step); });
+      void this.#name(recording.id, name).then(isRefused => { if (isRefused) this.undo.forget(step); });
     };
     field.onkeydown = (/** @type {KeyboardEvent} */ event) => {
       event.stopPropagation();
@@ -320,18 +323,24 @@ export class Library {
     field.onblur = () => finish(true);
   }
 
-  /** Gives a recording a name. Returns whether it has it. */
-  async #name(/** @type {string} */ id, /** @type {string} */ name) {
+  /** Gives a recording a name, after those that it is being given. Returns whether the service refuses it. */
+  #name(/** @type {string} */ id, /** @type {string} */ name) {
+    const named = (this.#names.get(id) ?? Promise.resolve(false)).then(() => this.#sendName(id, name));
+    this.#names.set(id, named);
+    return named;
+  }
+
+  async #sendName(/** @type {string} */ id, /** @type {string} */ name) {
     try {
       const renamed = await this.service.json(recordingPath(id), { method: "PATCH", body: { name } }), row = this.#rowOf(id);
       if (row) this.#fill(row, renamed);
       for (const layer of this.session.layers) if (layer.recording.id === renamed.id) layer.recording = renamed;
       this.session.changed.emit();
       announce(texts.renamed(name));
-      return true;
+      return false;
     } catch (error) {
       tell(String(/** @type {Error} */(error).message), { isError: true });
-      return false;
+      return error instanceof Refusal && error.status >= 400;
     }
   }
 

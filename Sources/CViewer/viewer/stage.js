@@ -75,6 +75,8 @@ export class Stage {
     tiles.arrived.subscribe(isCoarse => {
       this.#isDirty = true;
       this.#isOverviewDirty ||= isCoarse;
+      // It may have brought the length, or a better estimate.
+      view.setDuration(session.duration);
       this.ask();
     });
     session.changed.subscribe(() => {
@@ -154,18 +156,17 @@ export class Stage {
   }
 
   /**
-   * Moves the fronts of growing waveforms toward what has been read and loaded: one that runs ahead would have to go back
-   * if the job ends before the points arrive.
+   * Moves the fronts of growing waveforms toward what has been read.
    * @param {number} elapsed milliseconds
    */
   #reveal(elapsed) {
     let isMoving = false;
     for (const layer of this.session.layers) {
-      const { loadedFrames, totalFrames, complete } = layer.waveform;
-      if (layer.revealed >= loadedFrames) continue;
+      const { availableFrames, totalFrames, complete } = layer.waveform;
+      if (layer.revealed >= availableFrames) continue;
       const share = this.view.isCalm.matches ? 1 : 1 - Math.exp(-elapsed / revealPace);
       const least = totalFrames / 4000;
-      layer.revealed = Math.min(loadedFrames, layer.revealed + Math.max(least, (loadedFrames - layer.revealed) * share));
+      layer.revealed = Math.min(availableFrames, layer.revealed + Math.max(least, (availableFrames - layer.revealed) * share));
       if (complete && layer.revealed >= totalFrames) layer.revealed = Infinity;
       this.#isDirty = this.#isOverviewDirty = isMoving = true;
     }

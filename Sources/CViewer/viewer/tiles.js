@@ -1,5 +1,5 @@
 // @ts-check
-import { isAbort, recordingPath } from "./service.js";
+import { isAbort, pause, recordingPath } from "./service.js";
 import { Signal } from "./signal.js";
 
 // The waveform in tiles. A tile is 1024 points of one scale; scales are powers of two, 2^exponent frames a point, from
@@ -9,7 +9,7 @@ import { Signal } from "./signal.js";
 
 export const tileLength = 1024;
 /** Below 256 frames per point, the service reads the samples, once the recording is complete. */
-const leastGrowingExponent = 8;
+export const leastGrowingExponent = 8;
 const mostExponent = 24;
 
 /** Points of one scale. */
@@ -79,12 +79,6 @@ export class Waveform {
     return Math.max(this.leastExponent, clampExponent(Math.ceil(Math.log2(Math.max(1, this.totalFrames) / tileLength))));
   }
 
-  /** Frames from the beginning that can be drawn in every view, since the tile of the whole has them. */
-  get loadedFrames() {
-    const tile = this.tile(this.wholeExponent, 0);
-    return tile ? Math.min(tile.count * tile.scale, this.totalFrames) : 0;
-  }
-
   /** The greatest amplitude of the whole, as far as it is known, 0 … 1. */
   get loudest() {
     let most = 0;
@@ -124,8 +118,8 @@ const clampExponent = exponent => Math.max(0, Math.min(mostExponent, exponent));
 const key = (exponent, index) => index * 32 + exponent;
 
 /**
- * @typedef {{ waveform: Waveform, exponent: number, index: number }} Wish a tile that is wanted
- * @typedef {{ wish: Wish, control: AbortController }} Errand
+ * @typedef {{ waveform: Waveform, exponent: number, index: number, tries?: number }} Wish a tile that is wanted
+ * @typedef {{ wish: Wish, control: AbortController, isResting: boolean }} Errand one that rests asks again after a pause
  */
 
 /** Loads tiles, the most urgent first and a few at a time, and aborts requests that are no longer wanted. */
@@ -150,6 +144,8 @@ export class TileStore {
 
   static mostErrands = 4;
   static mostTiles = 320;
+  /** The pause after an answer without more points, in milliseconds; twice as long each time, up to 32 times. */
+  static restTime = 250;
 
   /**
    * Sets the wanted tiles, most urgent first, and aborts all other requests.
@@ -158,7 +154,7 @@ export class TileStore {
   want(wishes) {
     this.#wishes = wishes.filter(wish => wish.waveform.isStale(wish.exponent, wish.index));
     const wanted = new Set(this.#wishes.map(name));
-    for (const [name, errand] of this.#errands) if (!wanted.has(name)) errand.control.abort();
+    for (const [name, errand] of this.#errands) if (errand.isResting || !wanted.has(name)) errand.control.abort();
     this.#send();
   }
 
@@ -182,7 +178,7 @@ export class TileStore {
   /** @param {Wish} wish */
   async #run(wish) {
     const { waveform, exponent, index } = wish, control = new AbortController();
-    const errand = { wish, control }, own = name(wish);
+    const errand = { wish, control, isResting: false }, own = name(wish);
     this.#errands.set(own, errand);
     const frames = tileLength * 2 ** exponent, start = index * frames / waveform.sampleRate;
     const end = (index + 1) * frames / waveform.sampleRate;
@@ -191,19 +187,20 @@ export class TileStore {
         `${recordingPath(waveform.id)}/waveform?measures=peak,rms&channels=${waveform.channels}`
         + `&scale=${2 ** exponent}&start=${start}&end=${end}`, { signal: control.signal });
       const tile = new Tile(exponent, index, slice);
-      // A job that begins again, or another node, may have less for a while; there is more to ask for at its next step.
       if (tile.count > (waveform.tile(exponent, index)?.count ?? 0)) this.#keep(waveform, tile, slice);
-      else this.#giveUp(own);
+      else {
+        // A job that begins again has less for a while, and another node may not have heard of the rest.
+        errand.isResting = true;
+        wish.tries = (wish.tries ?? 0) + 1;
+        await pause(TileStore.restTime * 2 ** Math.min(5, wish.tries - 1), control.signal);
+      }
     } catch (error) {
       // If it is gone or refused, nothing is drawn; the list and the messages say why.
-      if (!isAbort(error)) this.#giveUp(own);
+      if (!isAbort(error)) this.#wishes = this.#wishes.filter(other => name(other) !== own);
     }
     if (this.#errands.get(own) === errand) this.#errands.delete(own);
     this.#send();
   }
-
-  /** Doesn't ask for a tile again until it is wanted anew. */
-  #giveUp(/** @type {string} */ own) { this.#wishes = this.#wishes.filter(wish => name(wish) !== own); }
 
   /**
    * @param {Waveform} waveform
@@ -212,8 +209,10 @@ export class TileStore {
    */
   #keep(waveform, tile, slice) {
     const place = key(tile.exponent, tile.index), old = waveform.tiles.get(place);
-    if (slice.total_frames) waveform.totalFrames = slice.total_frames;
     waveform.availableFrames = Math.max(waveform.availableFrames, slice.available_frames);
+    // Of some files, the length is estimated until they have been read.
+    if (slice.total_frames) waveform.totalFrames = slice.total_frames;
+    else waveform.totalFrames = Math.max(waveform.availableFrames, slice.estimated_frames ?? waveform.totalFrames);
     if (old) this.#used.delete(old);
     waveform.tiles.set(place, tile);
     this.touch(waveform, tile);
