@@ -1,4 +1,6 @@
+import Dispatch
 import Glibc
+import Synchronization
 
 /// A program run to its end, with the kernel's figures about it.
 struct Child {
@@ -27,6 +29,22 @@ struct Child {
     wall = (ContinuousClock.now - start) / .seconds(1)
     work = Self.seconds(usage.ru_utime) + Self.seconds(usage.ru_stime)
     peakResident = usage.ru_maxrss
+  }
+
+  /// Runs something twice at the same moment, and returns the seconds until both ended, divided by two.
+  ///
+  /// The share of the time of one run that this takes is what two cores can do at best with that work: 0.5 if they
+  /// share nothing, more if they share a clock's budget, caches, memory or a disk.
+  static func halfOfTwo(_ run: @escaping @Sendable (Int) throws -> Child) throws -> Double {
+    let ended = Mutex<[Result<Child, any Error>]>([])
+    let start = ContinuousClock.now
+    DispatchQueue.concurrentPerform(iterations: 2) { number in
+      let result = Result { try run(number) }
+      ended.withLock { $0.append(result) }
+    }
+    let seconds = (ContinuousClock.now - start) / .seconds(1)
+    for result in ended.withLock({ $0 }) { _ = try result.get() }
+    return seconds / 2
   }
 
   /// Processor seconds used by this process.

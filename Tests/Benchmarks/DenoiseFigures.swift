@@ -14,7 +14,7 @@ struct DenoiseFigures {
   private var long: String { "\(folder)/\(seconds)s.wav" }
   private var short: String { short(SyntheticRecording.sampleRate) }
   private var wide: String { "\(folder)/8-channels.wav" }
-  private var result: String { "\(folder)/denoised.wav" }
+  private func result(_ number: Int = 0) -> String { "\(folder)/denoised-\(number).wav" }
 
   private func short(_ sampleRate: Int) -> String {
     let suffix = sampleRate == SyntheticRecording.sampleRate ? "" : "-\(sampleRate)"
@@ -30,21 +30,21 @@ struct DenoiseFigures {
       try SyntheticRecording.write(seconds: Self.shortSeconds, to: short(rate), sampleRate: rate)
     }
     try writeWide()
-    defer { try? FileManager.default.removeItem(atPath: result) }
+    defer { for number in 0...1 { try? FileManager.default.removeItem(atPath: result(number)) } }
     for rate in Self.sampleRates { try measureWork(&table, sampleRate: rate) }
     try measureLong(&table)
     try measurePreview(&table)
     return table.failures
   }
 
-  private func denoise(_ path: String, threads: Int, progress: String = "none", log: String = "/dev/null") throws
-    -> Child
-  {
+  private func denoise(
+    _ path: String, threads: Int, to number: Int = 0, progress: String = "none", log: String = "/dev/null"
+  ) throws -> Child {
     // Freeing an existing file's cache takes time too.
-    try? FileManager.default.removeItem(atPath: result)
+    try? FileManager.default.removeItem(atPath: result(number))
     return try Child(
       [
-        binary, "denoise", path, "-o", result, "--noise", "0-\(SyntheticRecording.noiseEnd)", "--threads", "\(threads)",
+        binary, "denoise", path, "-o", result(number), "--noise", "0-\(SyntheticRecording.noiseEnd)", "--threads", "\(threads)",
         "--progress", progress,
       ], output: log)
   }
@@ -63,11 +63,13 @@ struct DenoiseFigures {
       throw BenchmarkFailure(what: "sox is not installed; deploy/install bench installs it")
     }
     let path = short(sampleRate), name = "\(Self.shortSeconds) s at \(Double(sampleRate) / 1000) kHz"
-    var (theirs, alone, both): ([Double], [Child], [Child]) = ([], [], [])
+    var (theirs, alone, both, halves): ([Double], [Child], [Child], [Double]) = ([], [], [], [])
     for _ in 0..<Self.rounds {
       theirs.append(try soxWork(sox, path))
       alone.append(try denoise(path, threads: 1))
       both.append(try denoise(path, threads: 2))
+      try? FileManager.default.removeItem(atPath: result(1))
+      halves.append(try Child.halfOfTwo { try denoise(path, threads: 1, to: $0) })
     }
     let gains = zip(theirs, alone).map { $0 / $1.work }
     table.row(
@@ -81,6 +83,8 @@ struct DenoiseFigures {
       "two cores / one by the clock, \(name)",
       "\(spread(shares)) (\(rounded(median(both.map(\.wall)))) s / \(rounded(median(alone.map(\.wall)))) s)",
       "goal ≤ 0.56 ×", median(shares) <= 0.56)
+    let bounds = zip(halves, alone).map { $0 / $1.wall }
+    table.row("  at best: two runs at once / two in turn, \(name)", spread(bounds), "", true)
   }
 
   private func measureLong(_ table: inout Table) throws {

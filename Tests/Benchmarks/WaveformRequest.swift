@@ -24,6 +24,13 @@ enum WaveformRequest {
     try write(recording, in: folder, threads: nil, work: #"{"probe":{}}"#)
   }
 
+  /// Returns a folder beside others, for a job that runs at the same time as another one.
+  static func folder(_ number: Int, in folder: String) throws -> String {
+    let path = "\(folder)/job-\(number)"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    return path
+  }
+
   private static func write(_ recording: String, in folder: String, threads: Int?, work: String) throws -> String {
     let path = "\(folder)/request.json"
     let request = """
