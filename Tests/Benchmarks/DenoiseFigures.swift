@@ -30,7 +30,9 @@ struct DenoiseFigures {
       try SyntheticRecording.write(seconds: Self.shortSeconds, to: short(rate), sampleRate: rate)
     }
     try writeWide()
-    defer { for number in 0...1 { try? FileManager.default.removeItem(atPath: result(number)) } }
+    defer {
+      for number in 0...1 { try? FileManager.default.removeItem(atPath: result(number)) }
+    }
     for rate in Self.sampleRates { try measureWork(&table, sampleRate: rate) }
     try measureLong(&table)
     try measurePreview(&table)
@@ -44,7 +46,8 @@ struct DenoiseFigures {
     try? FileManager.default.removeItem(atPath: result(number))
     return try Child(
       [
-        binary, "denoise", path, "-o", result(number), "--noise", "0-\(SyntheticRecording.noiseEnd)", "--threads", "\(threads)",
+        binary, "denoise", path, "-o", result(number), "--noise", "0-\(SyntheticRecording.noiseEnd)", "--threads",
+        "\(threads)",
         "--progress", progress,
       ], output: log)
   }
