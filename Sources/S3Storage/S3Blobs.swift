@@ -183,8 +183,8 @@ package final class S3Blobs: Blobs {
   /// Throws if this is another bucket than the catalog describes, so that nothing is given up as missing.
   func checkIdentity() throws(StorageError) { try identity?.check(by: client) }
 
-  /// Looks for an object. Costs no request if the cache has it, otherwise one, or two if it isn't what its row says,
-  /// or three if there is none.
+  /// Looks for an object. Costs no request if the cache has it. Otherwise it costs one if the object is what its row
+  /// says, two if it isn't, and three if there is none.
   package func look(at key: ObjectKey) -> FileLook {
     if let bytes = cache.knownLength(of: key) { return .present(bytes: bytes) }
     do {

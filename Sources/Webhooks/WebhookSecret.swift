@@ -15,7 +15,7 @@ package struct WebhookSecret: Sendable, CustomStringConvertible, CustomReflectab
     key = Array(text.utf8)
   }
 
-  /// A placeholder, so that the secret doesn't appear in logs.
+  /// Not the secret, so that it doesn't appear in logs.
   package var description: String { "(secret)" }
   /// Empty, for the same reason.
   package var customMirror: Mirror { Mirror(self, children: []) }

@@ -28,7 +28,7 @@ struct SettingFlags<List: SettingList>: ParsableArguments, CustomReflectable, Se
 
   private static func option<Value: ExpressibleByArgument>(_ setting: Setting, _: Value.Type) -> Any {
     Option<Value?>(
-      name: .customLong(setting.name), help: ArgumentHelp(setting.summary, valueName: setting.placeholder))
+      name: .customLong(setting.name), help: ArgumentHelp(setting.summary, valueName: setting.valueName))
   }
 
   private static func text<Value: ExpressibleByArgument>(

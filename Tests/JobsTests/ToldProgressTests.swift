@@ -121,7 +121,7 @@ import Testing
     for fraction in fractions {
       try job.pipe.write(contentsOf: Data("\(fraction)\n".utf8))
       try await eventually(job.id) { runner.live[job.id]?.fraction == fraction }
-      // It is shown before it is told.
+      // It is shown here before other nodes are told.
       runner.queue.sync {}
     }
   }

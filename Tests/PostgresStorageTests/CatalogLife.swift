@@ -18,7 +18,7 @@ struct CatalogLife {
     func checkClaim() {}
   }
 
-  /// Sends like PostgreSQL's bus, and notes what is sent.
+  /// PostgreSQL's bus, with a list of the messages that were sent.
   private final class Bus: ChangeBus {
     let bus: PostgresBus
     let sent = Mutex<[String]>([])
@@ -381,7 +381,7 @@ struct CatalogLife {
     #expect(try node.recording(finished) == nil)
   }
 
-  /// What becomes of what is left over.
+  /// Removes what deletions and killed nodes leave behind.
   private func collect() throws {
     let multipart = UnfinishedMultipart(key: "recordings/x", id: "m")
     try node.announce(multipart)

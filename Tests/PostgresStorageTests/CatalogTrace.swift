@@ -72,7 +72,7 @@ struct CatalogTrace: Codable, Sendable {
 
   private static func file(_ schema: Int) -> URL { folder.appending(path: "schema-\(schema).json") }
 
-  /// Reads the file of a schema; nil if there is none.
+  /// Reads the file of a schema. Returns nil if there is none.
   init?(schema: Int) throws {
     guard FileManager.default.fileExists(atPath: Self.file(schema).path) else { return nil }
     self = try JSONDecoder().decode(Self.self, from: Data(contentsOf: Self.file(schema)))
@@ -214,8 +214,8 @@ extension CatalogTrace {
   /// What a statement returns differently each time: the time, and where a row is.
   private static let changing: Set<String> = ["now", "milliseconds", "row"]
 
-  /// Repeats a part of the trace, and returns what is different now: at most the first few statements that fail or
-  /// have another outcome. What an earlier program doesn't ask for, such as more columns, is no difference.
+  /// Runs a part of the trace again. Returns the first few differences: statements that fail, or have another outcome.
+  /// What an earlier program doesn't ask for, such as more columns, is no difference.
   func repeated(act: Int, on engine: any SQLEngine) -> [String] {
     var differences: [String] = []
     for transaction in acts[act] where differences.count < 3 {

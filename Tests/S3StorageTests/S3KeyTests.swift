@@ -12,7 +12,7 @@ import Testing
     Array("[default]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = \(secret)\n".utf8)
   }
 
-  @Test("bad credentials, a wrong region, a wrong clock and a missing bucket are told apart")
+  @Test("bad credentials, a wrong region, a wrong clock and a missing bucket are different errors")
   func settings() async throws {
     let test = try TestStore()
     func check(_ client: S3Client) async throws -> S3Error? {

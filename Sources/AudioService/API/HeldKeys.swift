@@ -42,7 +42,7 @@ final class HeldKeys: Sendable {
       }
       return hold
     } catch {
-      // The row may be there: it would be renewed with the others although nobody uses it.
+      // The row may have been written. If it stayed, it would be renewed with the others although nothing uses it.
       if StorageError.isUncertain(error) { owe(name) }
       throw error
     }

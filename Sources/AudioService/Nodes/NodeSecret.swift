@@ -13,8 +13,8 @@
 //
 //   "stillwave-node-answer-v1" LF path LF value of Authorization LF value of Content-Range LF content
 //
-// so that nobody else can answer, and an earlier answer can't be repeated. A node that tells the others its address for
-// an attempt adds the HMAC-SHA256 of
+// so that no other program can answer, and no earlier answer can be replayed. A node that tells the others its address
+// for an attempt adds the HMAC-SHA256 of
 //
 //   "stillwave-node-address-v1" LF job LF attempt and nonce, as in the path LF address
 //

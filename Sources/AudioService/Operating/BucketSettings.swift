@@ -178,9 +178,9 @@ extension Setting {
 
   /// An option of the bucket's address, one of `values` if there are some.
   private static func option(
-    _ name: String, _ placeholder: String?, _ help: String, _ values: [String] = [], default standard: String
+    _ name: String, _ valueName: String?, _ help: String, _ values: [String] = [], default standard: String
   ) -> Setting {
-    Setting("s3-" + name, placeholder, help + " With --media s3://….", default: standard) {
+    Setting("s3-" + name, valueName, help + " With --media s3://….", default: standard) {
       (text: String, configuration) throws(SettingError) in
       guard !text.isEmpty else { return }
       guard values.isEmpty || values.contains(text) else {

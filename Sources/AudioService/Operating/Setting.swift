@@ -11,8 +11,8 @@ package struct Setting: Sendable {
 
   /// The flag without its dashes, for example `max-upload-bytes`.
   package let name: String
-  /// The placeholder of the value in `--help`, for example `DIR`; nil for the name.
-  package let placeholder: String?
+  /// The name of the value in `--help`, for example `DIR`; nil for the name.
+  package let valueName: String?
   let unit: Unit
   /// The default as shown to people, for example `8 GiB`.
   let standard: String
@@ -26,11 +26,11 @@ package struct Setting: Sendable {
 
   /// Creates a setting. `set` throws if the value is invalid.
   init<Value: LosslessStringConvertible & Sendable>(
-    _ name: String, _ placeholder: String?, _ help: String, _ unit: Unit = .none, default standard: String,
+    _ name: String, _ valueName: String?, _ help: String, _ unit: Unit = .none, default standard: String,
     isSecret: Bool = false,
     set: @escaping @Sendable (Value, inout Configuration) throws(SettingError) -> Void
   ) {
-    (self.name, self.placeholder, self.unit, self.standard, self.help) = (name, placeholder, unit, standard, help)
+    (self.name, self.valueName, self.unit, self.standard, self.help) = (name, valueName, unit, standard, help)
     type = Value.self
     self.isSecret = isSecret
     read = { text, configuration throws(SettingError) in
@@ -146,8 +146,8 @@ extension Setting {
     }
   }
 
-  static func text(_ name: String, _ placeholder: String, _ path: any Property<String>, _ help: String) -> Setting {
-    Setting(name, placeholder, help, default: Configuration()[keyPath: path]) { $1[keyPath: path] = $0 }
+  static func text(_ name: String, _ valueName: String, _ path: any Property<String>, _ help: String) -> Setting {
+    Setting(name, valueName, help, default: Configuration()[keyPath: path]) { $1[keyPath: path] = $0 }
   }
 }
 

@@ -146,8 +146,8 @@ final class WaveformTable: Sendable {
     return unopened(try recording(id, of: tenant), nil)
   }
 
-  /// Returns a finished waveform whose beginning is on this machine; nil if the store must be asked, or if what is
-  /// here is damaged. Throws if there is no such recording. Doesn't wait for the store.
+  /// Returns a finished waveform if its beginning is on this machine. Returns nil if the store must be asked, or if the
+  /// copy here is damaged. Throws if there is no such recording. Doesn't wait for the store.
   private func loadAtHand(_ id: RecordingID, of tenant: Tenant) throws -> OpenWaveform? {
     let version = finished.version(id)
     let recording = try recording(id, of: tenant)
