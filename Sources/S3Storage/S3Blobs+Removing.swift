@@ -125,6 +125,9 @@ extension S3Blobs {
       }
     }
     for key in unneeded where !kept.contains(key) { try remove(key) }
+    // The description of a recording with a row may be wrong for a day. What that has kept goes once it is right.
+    let spared = garbage.filter { garbage in unneeded.contains { kept.contains($0) && garbage == .object($0) } }
+    if !spared.isEmpty, try catalog.recording(id) != nil { try catalog.postpone(spared) }
     try catalog.forget(garbage)
     if isDeleted, try catalog.announcedObjects(of: id).isEmpty { try catalog.forgetDeletion(of: id) }
   }

@@ -90,6 +90,38 @@ import Testing
     #expect(description(of: recording.id, cluster) == current)
   }
 
+  @Test("what only a late description names stays until that is put right, and goes then")
+  func lateNames() async throws {
+    let cluster = try BlobsCluster()
+    let (node, catalog) = (try cluster.node("a"), cluster.catalog)
+    catalog.keepDescriptions(in: node.blobs) { Issue.record($1, "\($0)") }
+    @Sendable func makeWaveform(of id: RecordingID) throws -> Recording {
+      let job = Job(kind: .waveform, recording: id)
+      try catalog.insert(job)
+      let token = try #require(try catalog.claim(job.id).written?.token)
+      let stored = try node.put([1], as: ObjectKey(id, "waveform-\(token.name).pyramid"))
+      _ = try catalog.finish(token, with: "{}") { ($0.waveformState, $0.waveformKey) = (.ready, stored.key) }
+      return try #require(try catalog.recording(id))
+    }
+    let (older, newer) = try await cluster.blocking {
+      let id = try node.upload([9, 8, 7]).id
+      return (try makeWaveform(of: id), try makeWaveform(of: id))
+    }
+    let (id, former) = (newer.id, try #require(older.waveformKey))
+    cluster.test.store.put(older.describedJSON, as: "\(ObjectKey.description(of: id))", in: "sounds")
+    try catalog.doubtDescription(of: id)
+    func collect(after seconds: Double) async throws {
+      cluster.advance(seconds)
+      try await cluster.blocking { try node.blobs.removeGarbage(of: catalog) }
+    }
+    try await collect(after: 80_000)
+    #expect(cluster.objects[former] != nil, "the catalog might be one that was restored to an earlier moment")
+    for _ in 0..<2 { try await collect(after: 86_401) }
+    #expect(description(of: id, cluster) == newer.describedJSON)
+    #expect(cluster.objects[former] == nil)
+    #expect(try catalog.announcedObjects(of: id) == [])
+  }
+
   @Test("a recording that was deleted meanwhile isn't described again")
   func deleted() async throws {
     let cluster = try BlobsCluster()
