@@ -573,14 +573,7 @@ class Story:
         browser.keys((control, "z"))
         wait("it is back", lambda: page.names() == ["talk.wav", "first.wav"] and not page.toast())
         # The list hears of a change before its request is answered.
-        browser.run("""
-          const fetch = window.fetch.bind(window);
-          window.restoreFetch = () => window.fetch = fetch;
-          window.fetch = async (...all) => {
-            const answer = await fetch(...all);
-            if (all[1]?.method === "PATCH") await new Promise(done => setTimeout(done, 700));
-            return answer;
-          };""")
+        self.slow_answers("options?.method === 'PATCH'")
         browser.run(row)
         browser.keys(F2, *"name", ENTER)
         wait("it is renamed", lambda: page.names() == ["talk.wav", "name.wav"])
@@ -1058,12 +1051,32 @@ class Story:
         self.page.open()
         wait("the first are listed", lambda: len(self.page.names()) == 30)
         assert self.page.names()[0] == "note 34.wav", "newest first"
+        # While the list is read again, because there is another recording.
+        self.slow_answers("String(path).includes('v1/recordings?')")
+        notes.append(self.service.upload(path, "note%2035.wav"))
+        wait("the list is read again", lambda: self.browser.run("return slowed"))
         self.browser.run("document.querySelector('#library').scrollTo(0, 1e6)")
-        wait("all are listed", lambda: len(self.page.names()) == 38)
+        count = len(self.service.json("/v1/recordings?limit=1000")["recordings"])
+        wait("all are listed", lambda: len(self.page.names()) == count)
+        assert self.browser.run("return document.querySelector('#library').scrollTop > 300"), "what was scrolled to stays"
         # Not while a page is still fetching their pictures.
         self.browser.open("about:blank")
         for note in notes:
             self.service.request("DELETE", f"/v1/recordings/{note}")
+
+    def slow_answers(self, condition):
+        """Has the page get some answers 0.7 s late: those for whose `path` and `options` of fetch the condition is true."""
+        self.browser.run("""
+          const fetch = window.fetch.bind(window);
+          window.slowed = false;
+          window.restoreFetch = () => window.fetch = fetch;
+          window.fetch = async (path, options) => {
+            const isSlow = %s;
+            if (isSlow) window.slowed = true;
+            const answer = await fetch(path, options);
+            if (isSlow) await new Promise(done => setTimeout(done, 700));
+            return answer;
+          };""" % condition)
 
     def a_video_is_seen_in_step_with_its_sound(self):
         browser, page = self.browser, self.page

@@ -15,6 +15,8 @@ const madeHow = ({ name, created_at, derived_from }) => {
   const label = labelOf(name) ?? "", time = timeOfDay(created_at);
   return derived_from.operation === "denoise" ? texts.madeBy(label === texts.cleaned ? "" : label, time) : texts.excerptAt(time);
 };
+/** How near the end must be for more to be listed, in CSS pixels. */
+const margin = 300;
 /** How often recordings that are being read are refreshed, in milliseconds. */
 const watchPace = 1500;
 
@@ -56,11 +58,12 @@ export class Library {
     const search = find("search");
     search.addEventListener("input", afterCalm(200, () => {
       this.#query = search.value.trim();
+      find("library").scrollTop = 0;
       void this.load();
     }));
     new IntersectionObserver(([entry]) => {
       if (entry.isIntersecting && this.#cursor) void this.#more();
-    }, { root: find("library"), rootMargin: "300px" }).observe(find("list-end"));
+    }, { root: find("library"), rootMargin: `${margin}px` }).observe(find("list-end"));
     session.changed.subscribe(() => this.#mark());
     session.ended.subscribe(({ layer, state }) => {
       if (state === "succeeded" || layer.role === "original") void this.#refresh(layer.recording.id);
@@ -75,7 +78,6 @@ export class Library {
 
   /** Shows what other pages and programs change. */
   #followOthers(/** @type {import("./events.js").Changes} */ changes) {
-    // What has been scrolled to stays.
     const load = afterCalm(300, () => this.load(this.list.childElementCount));
     changes.missed.subscribe(load);
     changes.changed.subscribe(recording => {
@@ -127,14 +129,15 @@ export class Library {
       for (const recording of page.recordings) {
         if (!this.#isDeleted(recording.id)) this.#insert(this.#row(recording, former.get(recording.id)), recording);
       }
-      if (isNew && limit > pageLength) area.scrollTop = scrollTop;
+      // What has been scrolled to stays.
+      if (isNew) area.scrollTop = scrollTop;
       if (isNew && this.list.contains(focused)) focused?.focus({ preventScroll: true });
       this.#cursor = page.next_cursor ?? "";
       this.#mark();
       this.#tellCount();
       // The end may still be visible; an observer reports only changes.
       const end = find("list-end").getBoundingClientRect();
-      if (this.#cursor && end.top < innerHeight) void this.#more();
+      if (this.#cursor && end.top < innerHeight + margin) void this.#more();
     } catch (error) {
       if (!isAbort(error)) tell(String(/** @type {Error} */(error).message), { isError: true });
     }
