@@ -98,6 +98,8 @@ package final class ObjectStore: Sendable {
     configuration.host = "127.0.0.1"
     configuration.port = 0
     configuration.loopCount = 1
+    // Tests count connections, however long they have to wait for their turn.
+    configuration.limits.idleSeconds = 3600
     server = HTTPServer(configuration, responder: responder)
     endpoint = "http://\(try server.start())"
     responder.store.withLock { $0 = Weak(self) }

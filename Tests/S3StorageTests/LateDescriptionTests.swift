@@ -90,6 +90,23 @@ import Testing
     #expect(description(of: recording.id, cluster) == current)
   }
 
+  @Test("what a killed node has put is put right a day later, although another has changed the recording since")
+  func changedAfterKill() async throws {
+    let cluster = try BlobsCluster()
+    let node = try cluster.node("a")
+    // Nobody hears whether its description was put.
+    let former = try await cluster.blocking { try node.upload([9, 8, 7]) }
+    cluster.catalog.keepDescriptions(in: node.blobs) { Issue.record($1, "\($0)") }
+    let current = try await cluster.blocking {
+      try #require(try cluster.catalog.update(former.id) { $0.name = "newer" }).describedJSON
+    }
+    #expect(description(of: former.id, cluster) == current)
+    cluster.test.store.put(former.describedJSON, as: "\(ObjectKey.description(of: former.id))", in: "sounds")
+    cluster.advance(86_401)
+    try await cluster.blocking { try node.blobs.removeGarbage(of: cluster.catalog) }
+    #expect(description(of: former.id, cluster) == current)
+  }
+
   @Test("what only a late description names stays until that is put right, and goes then")
   func lateNames() async throws {
     let cluster = try BlobsCluster()

@@ -13,7 +13,7 @@ extension MediaSimulation {
     var allowed: Set<String> = []
     /// What rows of `garbage` name.
     var intents: Set<String> = []
-    var recordings: [String: (name: String, waveform: String?)] = [:]
+    var recordings: [String: Recording] = [:]
     var uploads: [String: (offset: Int64, isFinished: Bool, keys: [String])] = [:]
 
     init(_ db: any SQLSession) throws {
@@ -26,7 +26,7 @@ extension MediaSimulation {
           needed[key] = .some(column == "audio_key" ? length : nil)
           allowed.insert(key + ".map")
         }
-        recordings[id] = (try value(row, "name"), try nullable(row, "waveform_key"))
+        recordings[id] = try RecordingRow(row: row).recording
       }
       for row in try db.rows("SELECT * FROM conversions") {
         let length: Int64 = try value(row, "bytes")
@@ -98,7 +98,7 @@ extension MediaSimulation {
       }
       expect(isSame(objects["recordings/\(id)/audio.mp3"] ?? [], content), "the audio of \(id) isn't what it was")
       expect(names[id].map { $0 == row.name } ?? true, "\(id) isn't named \(names[id] ?? "")")
-      expect(waveforms[id].map { "\($0)" == row.waveform } ?? true, "\(id) has another waveform")
+      expect(waveforms[id].map { $0 == row.waveformKey } ?? true, "\(id) has another waveform")
     }
     for (id, (content, reported, _)) in uploads {
       guard let row = rows.uploads[id.text] else {
@@ -124,8 +124,9 @@ extension MediaSimulation {
     if multiparts.contains(where: { $0.partCount > 0 }) {
       violations.append("parts of a multipart upload are left, \(moment)")
     }
-    for id in rows.recordings.keys where objects["recordings/\(id)/recording.json"] == nil {
-      violations.append("recording \(id) has no description, \(moment)")
+    for (id, recording) in rows.recordings {
+      let description = objects["recordings/\(id)/recording.json"]
+      if description.map(recording.isDescribed) != true { violations.append("\(id) isn't described, \(moment)") }
     }
   }
 

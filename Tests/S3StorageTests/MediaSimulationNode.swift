@@ -127,6 +127,9 @@ final class SimulatedNode {
     catalog.keepDescriptions(in: blobs) { _, _ in }
   }
 
+  /// The catalog and its descriptions keep each other, and with them files and connections.
+  deinit { catalog.descriptions.withLock { $0 = nil } }
+
   /// Writes a file as a worker does.
   func file(_ bytes: [UInt8]) throws -> String {
     let path = try scratch.makeWorkFolder(of: JobID()) + "/output"

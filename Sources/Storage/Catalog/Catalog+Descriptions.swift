@@ -11,7 +11,9 @@
 // description is put once more.
 //
 // A node that is stopped between 2 and 3 may put what others have replaced meanwhile, and be killed before 4. So if
-// that has taken seconds, it first has the description put again in a day (Catalog+DoubtfulDescriptions).
+// that has taken seconds, it first has the description put again in a day (Catalog+DoubtfulDescriptions). A node that
+// is killed during 3 has nobody do that, and the store may carry its put out later. So a change that finds a promise
+// and replaces it has the description put again in a day, too.
 //
 // What a client waits for ends with 1, and the rest follows on threads of its own (`describeLater`): a store that says
 // nothing would hold up all calls of the catalog. Only the first description of a sound is put before its recording is
@@ -105,7 +107,11 @@ extension Catalog {
   /// Promises that the descriptions of recordings will be written; see above.
   func promiseDescriptions(of recordings: Set<RecordingID>, _ db: CatalogTransaction) throws {
     guard !recordings.isEmpty, promisesDescriptions else { return }
-    let due = try now(db) + Self.describingSeconds
+    let now = try now(db)
+    if namesDeletedObjects.load(ordering: .relaxed) {
+      for id in recordings.sorted(by: { $0.text < $1.text }) { try doubtPromisedDescription(of: id, at: now, db) }
+    }
+    let due = now + Self.describingSeconds
     for key in recordings.map({ promiseName(of: $0) }).sorted() {
       // Each promise is later than the one before, so that settling that doesn't settle this.
       try db.run(
@@ -114,6 +120,18 @@ extension Catalog {
           SET due = CASE WHEN garbage.due < excluded.due THEN excluded.due ELSE garbage.due + 1 END
         """, [key, due.milliseconds])
     }
+  }
+
+  private func doubtPromisedDescription(of id: RecordingID, at now: Timestamp, _ db: CatalogTransaction) throws {
+    try db.run(
+      """
+      INSERT INTO garbage (object, due) SELECT ?, ? WHERE EXISTS (SELECT 1 FROM garbage WHERE object = ?)
+      ON CONFLICT (object) DO UPDATE SET due = excluded.due
+      """,
+      bound: [
+        .text(Self.descriptionPrefix + id.text), .integer((now + Self.doubtSeconds).milliseconds),
+        .text(promiseName(of: id)),
+      ])
   }
 
   /// Whether a recording's description is still to be written by a node.

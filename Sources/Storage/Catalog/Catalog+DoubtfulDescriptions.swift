@@ -9,14 +9,15 @@
 
 extension Catalog {
   static let descriptionPrefix = "describe/"
-  private static let settlingSeconds = 86_400.0
+  /// How long a request about a description may take.
+  static let doubtSeconds = 86_400.0
 
   /// Records that a put of a recording's description may be carried out later.
   package func doubtDescription(of id: RecordingID) throws(StorageError) {
     // Bypasses `write`, because it changes nothing that readers see.
     _ = try engine.write(.statementLocks) { session in
       let db = CatalogTransaction(session)
-      try Self.addGarbage(Self.descriptionPrefix + id.text, due: try self.now(db) + Self.settlingSeconds, db)
+      try Self.addGarbage(Self.descriptionPrefix + id.text, due: try self.now(db) + Self.doubtSeconds, db)
     }
   }
 
