@@ -118,7 +118,11 @@ final class MediaSimulation: @unchecked Sendable {
   private func start() throws -> SimulatedNode {
     startCount += 1
     let node = try SimulatedNode("\(name)-\(startCount)", in: world)
-    node.engine.fate = { [unowned self, unowned node] in fate(of: node, writes: $0) }
+    // What a node held may ask once more when it goes.
+    node.engine.fate = { [weak self, weak node] writes in
+      guard let self, let node else { return .diesBefore }
+      return fate(of: node, writes: writes)
+    }
     return node
   }
 
