@@ -1051,14 +1051,36 @@ class Story:
         self.page.open()
         wait("the first are listed", lambda: len(self.page.names()) == 30)
         assert self.page.names()[0] == "note 34.wav", "newest first"
+        # A page that fails is asked for again.
+        self.browser.run("""
+          const fetch = window.fetch.bind(window);
+          window.refused = false;
+          window.fetch = async (path, options) => {
+            if (refused || !String(path).includes("cursor=")) return fetch(path, options);
+            refused = true;
+            return new Response("{}", { status: 503, headers: { "Content-Type": "application/json" } });
+          };""")
+        scroll = lambda place: self.browser.run(f"document.querySelector('#library').scrollTo(0, {place})")
+        scroll(1e6)
+        wait("a page is refused", lambda: self.browser.run("return refused"))
+        assert len(self.page.names()) == 30
+        scroll(0)
         # While the list is read again, because there is another recording.
         self.slow_answers("String(path).includes('v1/recordings?')")
         notes.append(self.service.upload(path, "note%2035.wav"))
         wait("the list is read again", lambda: self.browser.run("return slowed"))
-        self.browser.run("document.querySelector('#library').scrollTo(0, 1e6)")
+        scroll(1e6)
         count = len(self.service.json("/v1/recordings?limit=1000")["recordings"])
         wait("all are listed", lambda: len(self.page.names()) == count)
-        assert self.browser.run("return document.querySelector('#library').scrollTop > 300"), "what was scrolled to stays"
+        # What is seen stays where it is.
+        scroll(500)
+        seen = self.browser.run("""
+          return [...document.querySelectorAll('#list > *')].find(row => row.getBoundingClientRect().top > 200).dataset.id""")
+        place = lambda: self.browser.run(f"return document.querySelector('[data-id=\"{seen}\"]').getBoundingClientRect().top")
+        before = place()
+        notes.append(self.service.upload(path, "note%2036.wav"))
+        wait("the new one is listed, too", lambda: self.page.names()[0] == "note 36.wav")
+        assert abs(place() - before) < 1, (before, place())
         # Not while a page is still fetching their pictures.
         self.browser.open("about:blank")
         for note in notes:

@@ -22,9 +22,15 @@ const watchPace = 1500;
 
 /** The list of recordings: newest first, searched, renamed, deleted. */
 export class Library {
+  /** Where the next page begins; "" if all are listed. */
   #cursor = "";
   #query = "";
   #control = new AbortController();
+  /**
+   * Tells the request for a page that is under way from aborted ones.
+   * @type {AbortSignal | null}
+   */
+  #loading = null;
   #watchTimer = 0;
   /**
    * Deleted recordings that can still be restored.
@@ -58,11 +64,12 @@ export class Library {
     const search = find("search");
     search.addEventListener("input", afterCalm(200, () => {
       this.#query = search.value.trim();
+      this.#cursor = "";
       find("library").scrollTop = 0;
-      void this.load();
+      void this.load(pageLength);
     }));
     new IntersectionObserver(([entry]) => {
-      if (entry.isIntersecting && this.#cursor) void this.#more();
+      if (entry.isIntersecting && this.#cursor && !this.#loading) void this.#more();
     }, { root: find("library"), rootMargin: `${margin}px` }).observe(find("list-end"));
     session.changed.subscribe(() => this.#mark());
     session.ended.subscribe(({ layer, state }) => {
@@ -78,7 +85,7 @@ export class Library {
 
   /** Shows what other pages and programs change. */
   #followOthers(/** @type {import("./events.js").Changes} */ changes) {
-    const load = afterCalm(300, () => this.load(this.list.childElementCount));
+    const load = afterCalm(300, () => this.load());
     changes.missed.subscribe(load);
     changes.changed.subscribe(recording => {
       const row = this.#rowOf(recording.id);
@@ -104,43 +111,53 @@ export class Library {
 
   /**
    * Reloads the list, newest first.
-   * @param {number} [count] how many recordings to list at once; a page at least
+   * @param {number} [count] how many recordings to list at once, a page at least; by default, as many as there are
    */
-  async load(count = pageLength) {
+  async load(count = this.list.childElementCount) {
     if (this.service.credentials.share) return;
     this.#control.abort();
     this.#control = new AbortController();
-    this.#cursor = "";
     await this.#more(Math.min(Math.max(count, pageLength), longestPage), true);
   }
 
   async #more(limit = pageLength, isNew = false) {
-    const { signal } = this.#control, cursor = this.#cursor;
-    this.#cursor = "";
-    const query = new URLSearchParams({ limit: String(limit) });
+    const { signal } = this.#control, query = new URLSearchParams({ limit: String(limit) });
+    this.#loading = signal;
     if (this.#query) query.set("q", this.#query);
-    if (cursor) query.set("cursor", cursor);
+    if (!isNew) query.set("cursor", this.#cursor);
     try {
       const page = await this.service.json(`v1/recordings?${query}`, { signal });
       signal.throwIfAborted();
-      const area = find("library"), { scrollTop } = area, focused = /** @type {HTMLElement | null} */ (document.activeElement);
-      const former = new Map(/** @type {HTMLElement[]} */ ([...this.list.children]).map(row => [row.dataset.id, row]));
-      if (isNew) this.list.replaceChildren();
-      for (const recording of page.recordings) {
-        if (!this.#isDeleted(recording.id)) this.#insert(this.#row(recording, former.get(recording.id)), recording);
-      }
-      // What has been scrolled to stays.
-      if (isNew) area.scrollTop = scrollTop;
-      if (isNew && this.list.contains(focused)) focused?.focus({ preventScroll: true });
+      this.#loading = null;
       this.#cursor = page.next_cursor ?? "";
-      this.#mark();
-      this.#tellCount();
-      // The end may still be visible; an observer reports only changes.
-      const end = find("list-end").getBoundingClientRect();
-      if (this.#cursor && end.top < innerHeight + margin) void this.#more();
+      this.#show(page.recordings, isNew);
+      // The end may still be near; an observer reports only changes.
+      if (this.#cursor && this.#isEndNear()) void this.#more();
     } catch (error) {
+      if (this.#loading === signal) this.#loading = null;
       if (!isAbort(error)) tell(String(/** @type {Error} */(error).message), { isError: true });
     }
+  }
+
+  /** Adds rows, or shows them in place of the others; then what has been scrolled to stays where it is. */
+  #show(/** @type {any[]} */ recordings, /** @type {boolean} */ isNew) {
+    const area = find("library"), focused = /** @type {HTMLElement | null} */ (document.activeElement), { scrollTop } = area;
+    const rows = /** @type {HTMLElement[]} */ ([...this.list.children]), former = new Map(rows.map(row => [row.dataset.id, row]));
+    const { top } = area.getBoundingClientRect(), first = scrollTop > 0 ? rows.find(row => row.getBoundingClientRect().bottom > top) : undefined;
+    const place = first?.getBoundingClientRect().top ?? 0;
+    if (isNew) this.list.replaceChildren();
+    for (const recording of recordings) {
+      if (!this.#isDeleted(recording.id)) this.#insert(this.#row(recording, former.get(recording.id)), recording);
+    }
+    if (isNew) area.scrollTop = scrollTop;
+    if (isNew && first?.isConnected) area.scrollTop += first.getBoundingClientRect().top - place;
+    if (isNew && this.list.contains(focused)) focused?.focus({ preventScroll: true });
+    this.#mark();
+    this.#tellCount();
+  }
+
+  #isEndNear() {
+    return find("list-end").getBoundingClientRect().top < find("library").getBoundingClientRect().bottom + margin;
   }
 
   #isDeleted(/** @type {string} */ id) { return this.#leaving.has(id) || this.#gone.has(id); }
@@ -374,7 +391,7 @@ export class Library {
     this.#leaving.set(id, remove);
     const restore = async () => {
       this.#leaving.delete(id);
-      await this.load();
+      await this.load(this.list.childElementCount + 1);
       this.#focus(this.#rowOf(id));
       // The address also restores the view and the results.
       if (layer?.role === "original") location.hash = place;
