@@ -49,17 +49,17 @@ extension S3Blobs {
     // What can't be removed now comes first the next time, too.
     var (failed, stuck, limit) = (Set<RecordingID>(), 0, batch)
     var isLast = false
-    // Descriptions that a late request may have undone.
-    var doubted = Set<RecordingID>()
-    while case let more = try catalog.promiseDoubtfulDescriptions(limit: batch), !more.isEmpty {
-      doubted.formUnion(more)
+    // Those whose description a late request may have undone, and no other request is under way.
+    var settled = Set<RecordingID>()
+    while case let (count, more) = try catalog.promiseDoubtfulDescriptions(limit: batch), count > 0 {
+      settled.formUnion(more)
     }
     while !isLast, stuck < 10 * batch {
       let due = try catalog.takeGarbage(limit: limit)
       // Unreadable rows stay and come again, so a batch with some of them must be the last.
       isLast = due.count < limit
       for (folder, garbage) in Dictionary(grouping: due, by: \.folder) where !failed.contains(folder) {
-        do throws(StorageError) { try collect(garbage, of: folder, isDoubted: doubted.contains(folder), catalog) } catch
+        do throws(StorageError) { try collect(garbage, of: folder, isSettled: settled.contains(folder), catalog) } catch
         {
           if error.isTransient, client.isFailing { throw error }
           failure = failure ?? error
@@ -99,14 +99,14 @@ extension S3Blobs {
   }
 
   private func collect(
-    _ garbage: [Garbage], of id: RecordingID, isDoubted: Bool, _ catalog: Catalog
+    _ garbage: [Garbage], of id: RecordingID, isSettled: Bool, _ catalog: Catalog
   ) throws(StorageError) {
     let isDeleted = try catalog.isDeleted(id)
     var garbage = garbage
     // Whoever changed the recording hasn't described it. That settles the row, unless it is changed again.
     if garbage.contains(.object(.description(of: id))), try catalog.recording(id) != nil {
       // The node may have been killed during its put, and the store may carry that out after this one.
-      if !isDoubted { try catalog.doubtDescription(of: id) }
+      if !isSettled { try catalog.doubtDescription(of: id) }
       guard catalog.describe(id) else {
         throw .storeUnreachable(detail: "\(ObjectKey.description(of: id)) can't be written")
       }
@@ -125,11 +125,18 @@ extension S3Blobs {
       }
     }
     for key in unneeded where !kept.contains(key) { try remove(key) }
-    // The description of a recording with a row may be wrong for a day. What that has kept goes once it is right.
+    // The description of a recording with a row may be wrong for a day. What that has kept goes once it is right, or
+    // with the recording. What a restored catalog doesn't know stays.
     let spared = garbage.filter { garbage in unneeded.contains { kept.contains($0) && garbage == .object($0) } }
-    if !spared.isEmpty, try catalog.recording(id) != nil { try catalog.postpone(spared) }
+    if !spared.isEmpty, try isKnown(id, to: catalog) { try catalog.postpone(spared) }
     try catalog.forget(garbage)
     if isDeleted, try catalog.announcedObjects(of: id).isEmpty { try catalog.forgetDeletion(of: id) }
+  }
+
+  /// Whether a recording has a row, even a damaged one, or had one until it was deleted.
+  private func isKnown(_ id: RecordingID, to catalog: Catalog) throws(StorageError) -> Bool {
+    if try catalog.missing(among: [id]).isEmpty { return true }
+    return try catalog.isDeleted(id)
   }
 
   /// Removes an object that a row names as unneeded.

@@ -107,8 +107,29 @@ import Testing
     #expect(description(of: former.id, cluster) == current)
   }
 
-  @Test("what only a late description names stays until that is put right, and goes then")
-  func lateNames() async throws {
+  @Test("a description in doubt that a killed node has put since stays in doubt for another day")
+  func doubtedTwice() async throws {
+    let cluster = try BlobsCluster()
+    let node = try cluster.node("a")
+    // Nobody hears whether its description was put.
+    let former = try await cluster.blocking { try node.upload([9, 8, 7]) }
+    cluster.catalog.keepDescriptions(in: node.blobs) { Issue.record($1, "\($0)") }
+    try cluster.catalog.doubtDescription(of: former.id)
+    cluster.advance(86_401)
+    let current = try await cluster.blocking {
+      try node.blobs.removeGarbage(of: cluster.catalog)
+      return try #require(try cluster.catalog.update(former.id) { $0.name = "newer" }).describedJSON
+    }
+    cluster.test.store.put(former.describedJSON, as: "\(ObjectKey.description(of: former.id))", in: "sounds")
+    cluster.advance(86_401)
+    try await cluster.blocking { try node.blobs.removeGarbage(of: cluster.catalog) }
+    #expect(description(of: former.id, cluster) == current)
+  }
+
+  @Test(
+    "what only a late description names stays until that is put right or deleted, and goes then",
+    arguments: [false, true])
+  func lateNames(isDeleted: Bool) async throws {
     let cluster = try BlobsCluster()
     let (node, catalog) = (try cluster.node("a"), cluster.catalog)
     catalog.keepDescriptions(in: node.blobs) { Issue.record($1, "\($0)") }
@@ -133,9 +154,10 @@ import Testing
     }
     try await collect(after: 80_000)
     #expect(cluster.objects[former] != nil, "the catalog might be one that was restored to an earlier moment")
+    if isDeleted { _ = try catalog.deleteRecording(id) }
     for _ in 0..<2 { try await collect(after: 86_401) }
-    #expect(description(of: id, cluster) == newer.describedJSON)
-    #expect(cluster.objects[former] == nil)
+    #expect(description(of: id, cluster) == (isDeleted ? nil : newer.describedJSON))
+    #expect(cluster.objects[former] == nil && cluster.objects.isEmpty == isDeleted)
     #expect(try catalog.announcedObjects(of: id) == [])
   }
 

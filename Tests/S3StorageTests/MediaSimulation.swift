@@ -118,7 +118,7 @@ final class MediaSimulation: @unchecked Sendable {
   private func start() throws -> SimulatedNode {
     startCount += 1
     let node = try SimulatedNode("\(name)-\(startCount)", in: world)
-    // What a node held may ask once more when it goes.
+    // While a node is freed, its parts may call the engine once more.
     node.engine.fate = { [weak self, weak node] writes in
       guard let self, let node else { return .diesBefore }
       return fate(of: node, writes: writes)
@@ -154,7 +154,7 @@ final class MediaSimulation: @unchecked Sendable {
 
   private func fate(of node: SimulatedNode, writes: Bool) -> CallFate {
     guard !isCalm else { return .well }
-    if writes, acting.count == 1, chance(4) { interrupt() }
+    if acting.count == 1, chance(writes ? 4 : 2) { interrupt() }
     if isLast(node) { return writes && chance(50) ? .diesAfter : .diesBefore }
     return writes && chance(1) ? .losesAnswer : .well
   }

@@ -11,9 +11,9 @@
 // description is put once more.
 //
 // A node that is stopped between 2 and 3 may put what others have replaced meanwhile, and be killed before 4. So if
-// that has taken seconds, it first has the description put again in a day (Catalog+DoubtfulDescriptions). A node that
-// is killed during 3 has nobody do that, and the store may carry its put out later. So a change that finds a promise
-// and replaces it has the description put again in a day, too.
+// that has taken seconds, it first has the description put again in a day (Catalog+DoubtfulDescriptions). If a node
+// is killed during 3, nobody does that, and the store may carry its put out later. So a change that finds a promise and
+// replaces it has the description put again in a day, too.
 //
 // What a client waits for ends with 1, and the rest follows on threads of its own (`describeLater`): a store that says
 // nothing would hold up all calls of the catalog. Only the first description of a sound is put before its recording is
@@ -122,6 +122,7 @@ extension Catalog {
     }
   }
 
+  /// If a description is promised already, another put of it may be on its way: has it put again in a day.
   private func doubtPromisedDescription(of id: RecordingID, at now: Timestamp, _ db: CatalogTransaction) throws {
     try db.run(
       """

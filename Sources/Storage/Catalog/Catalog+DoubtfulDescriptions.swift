@@ -4,12 +4,13 @@
 //
 //   describe/<id>     describe this recording again, in a day: after every request about it ended
 //
-// is written after such a put. In a bucket, it isn't that of the promise, which a later change of the recording
-// fulfills.
+// is written then. It is also written before a put that comes late, and when a put by another node may be on its way:
+// by a change or a collection that finds a promise. In a bucket, it isn't the row of the promise, which a later change
+// of the recording fulfills.
 
 extension Catalog {
   static let descriptionPrefix = "describe/"
-  /// How long a request about a description may take.
+  /// After this time, every request about a description has ended.
   static let doubtSeconds = 86_400.0
 
   /// Records that a put of a recording's description may be carried out later.
@@ -51,37 +52,51 @@ extension Catalog {
     }
   }
 
+  private static func exists(_ id: RecordingID, _ db: CatalogTransaction) throws -> Bool {
+    try db.first("SELECT EXISTS (SELECT 1 FROM recordings WHERE id = ?)", [id.text], as: Bool.self) == true
+  }
+
   private static var isDescription: String {
     "substr(object, 1, \(descriptionPrefix.count)) = '\(descriptionPrefix)'"
   }
 
   /// Promises the descriptions that have been in doubt for a day, at most about `limit`: from now on, they are due.
-  /// Returns whose they are.
-  package func promiseDoubtfulDescriptions(limit: Int = 1000) throws(StorageError) -> [RecordingID] {
+  /// Returns how many there were, and whose no node was writing.
+  ///
+  /// One that is promised already may have another put on its way, so it stays in doubt for a day more.
+  package func promiseDoubtfulDescriptions(
+    limit: Int = 1000
+  ) throws(StorageError) -> (count: Int, settled: [RecordingID]) {
     let condition = "due <= ? AND \(Self.isDescription)"
     let isAny = try read { db in
       try db.first(
         "SELECT EXISTS (SELECT 1 FROM garbage WHERE \(condition))", [try now(db).milliseconds], as: Bool.self)
     }
     // Usually there are none, and nothing is written.
-    guard isAny == true else { return [] }
+    guard isAny == true else { return (0, []) }
     return try engine.write(.statementLocks) { session in
       let db = CatalogTransaction(session)
-      let now = try self.now(db).milliseconds
+      let now = try self.now(db)
       let rows = try db.rows(
         """
         DELETE FROM garbage WHERE object IN (
           SELECT object FROM garbage WHERE \(condition) ORDER BY object LIMIT ?\(db.dialect.skippingLocked))
         RETURNING object
-        """, [now, limit])
+        """, [now.milliseconds, limit])
       let names = try rows.map { row in try value(row, "object") as String }
       let doubted = names.sorted().compactMap { RecordingID(String($0.dropFirst(Self.descriptionPrefix.count))) }
-      for id in doubted where try Self.recording(id, db) != nil {
-        try db.run(
+      var settled: [RecordingID] = []
+      for id in doubted where try Self.exists(id, db) {
+        let count = try db.run(
           "INSERT INTO garbage (object, due) VALUES (?, ?) ON CONFLICT (object) DO NOTHING",
-          [ObjectKey.description(of: id).description, now])
+          [ObjectKey.description(of: id).description, now.milliseconds])
+        if count == 1 {
+          settled.append(id)
+        } else {
+          try Self.addGarbage(Self.descriptionPrefix + id.text, due: now + Self.doubtSeconds, db)
+        }
       }
-      return doubted
+      return (names.count, settled)
     }
   }
 }

@@ -5,7 +5,9 @@
 // Whatever names an object deletes its row of `garbage` in the same transaction (`withdraw`), which fails once that is
 // due. A collection first takes what is due, by setting `due` to 0 (`takeGarbage`), then reads the rows that could name
 // it, and only then removes the object. So a transaction that names an object is committed before the collection looks,
-// or fails, however long a node was stopped in between and whatever the database's clock does.
+// or fails, however long a node was stopped in between and whatever the database's clock does. What a collection leaves
+// because a recording's description names it is postponed, and could be named again. But what a description names has
+// been named, by an attempt that has ended.
 
 extension Catalog {
   /// How long after it was put, or its recording deleted, an object is looked at: after every request about it ended.
