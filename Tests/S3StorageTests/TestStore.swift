@@ -11,7 +11,8 @@ struct TestStore {
   let store: ObjectStore
   let client: S3Client
 
-  /// `options` are further ones of the address, and `settings` changes the client's. By default, pauses are short.
+  /// `options` are further ones of the address, and `change` changes the client's settings. By default, pauses are
+  /// short, and deadlines so long that a busy machine meets them.
   init(
     prefix: String = "", options: String = "", credentials: CredentialSource? = nil,
     _ change: (inout S3Settings) -> Void = { _ in }
@@ -26,6 +27,7 @@ struct TestStore {
   ) throws -> S3Client {
     var settings = S3Settings()
     (settings.pauseSeconds, settings.breakSeconds) = (0.001, 0)
+    (settings.connectSeconds, settings.requestSeconds, settings.totalSeconds) = (300, 300, 300)
     change(&settings)
     return S3Client(
       try S3Bucket("s3://\(bucket)\(prefix)?endpoint=\(store.endpoint)\(options)"),
