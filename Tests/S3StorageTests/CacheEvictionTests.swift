@@ -81,6 +81,28 @@ import Testing
     disk.cache.withLock { $0 = nil }
   }
 
+  @Test("a read for which the disk has no room evicts what it needs")
+  func readOnFullDisk() async throws {
+    let test = try CacheTest()
+    // Only root may mount one.
+    guard let disk = TestDisk(at: test.directory, bytes: 1 << 20) else { return }
+    defer { withExtendedLifetime(disk) {} }
+    let cache = try test.cache()
+    var keys: [ObjectKey] = []
+    for _ in 0..<4 { keys.append(try await test.put(content)) }
+    let (old, new) = (keys.dropLast(), keys[3])
+    try await test.blocking { for key in old { _ = try cache.file(key) } }
+    #expect(old.allSatisfy { cache.fileAtHand($0) != nil }, "the disk is as good as full")
+    let bytes = try await test.blocking { try cache.read(new, 0..<250_000) }
+    let isRight = bytes == Array(content[..<250_000])
+    #expect(isRight)
+    cache.settle()
+    #expect(old.map { cache.fileAtHand($0) != nil } == [false, true, true])
+    let held = try await test.blocking { try old.dropFirst().map { try cache.file($0) } + [try cache.file(new)] }
+    await #expect(throws: StorageError.diskFull) { try await test.blocking { try cache.read(old[0], 0..<250_000) } }
+    withExtendedLifetime(held) {}
+  }
+
   @Test("objects whose space comes back late don't cost all the others")
   func lateSpace() async throws {
     let test = try CacheTest()

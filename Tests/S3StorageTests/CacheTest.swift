@@ -75,3 +75,28 @@ struct CacheTest: Sendable {
     try Data(bytes).write(to: URL(fileURLWithPath: path))
   }
 }
+
+/// A small disk in memory.
+final class TestDisk {
+  private let path: String
+
+  /// Makes the folder `path` and mounts the disk there. Returns nil if this process may not.
+  init?(at path: String, bytes: Int) {
+    self.path = path
+    try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    guard Self.run("mount", "-t", "tmpfs", "-o", "size=\(bytes)", "none", path) else { return nil }
+  }
+
+  // Lazily, because the cache has files open.
+  deinit { _ = Self.run("umount", "-l", path) }
+
+  private static func run(_ program: String, _ arguments: String...) -> Bool {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/\(program)")
+    process.arguments = arguments
+    process.standardError = FileHandle.nullDevice
+    guard (try? process.run()) != nil else { return false }
+    process.waitUntilExit()
+    return process.terminationStatus == 0
+  }
+}

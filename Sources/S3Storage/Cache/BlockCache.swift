@@ -124,7 +124,14 @@ package final class BlockCache: Sendable {
     let runs = object.missingRuns(of: ranges)
     guard !runs.isEmpty else { return 0 }
     defer { account(for: object) }
-    let fetched = try fetchers.map(runs) { [client] (run) throws(StorageError) in try object.fill(run, from: client) }
+    let fetched = try fetchers.map(runs) { [self] (run) throws(StorageError) in
+      do throws(StorageError) { return try object.fill(run, from: client) } catch .diskFull {
+        // Something else has taken the space that the cache had left.
+        let room = try reserve(Int64(object.version.range(of: run).count))
+        defer { withExtendedLifetime(room) {} }
+        return try object.fill(run, from: client)
+      }
+    }
     return fetched.reduce(0, +)
   }
 
