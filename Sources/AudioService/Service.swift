@@ -62,6 +62,7 @@ package final class Service: Sendable {
       requestTimes.add(request)
       logRequest?(request)
     }
+    http.onBrokenOff = log.brokeOff
     responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)
       context.log.answered(request, with: problem, for: error)

@@ -28,8 +28,12 @@ import Testing
     }
   }
 
-  @Test(arguments: [nil, Int64(100)]) func aFailedStreamDoesNotLookComplete(_ length: Int64?) async throws {
-    try await withServer { _ in
+  @Test(arguments: [nil, Int64(100)]) func aFailedStreamLooksIncompleteAndIsReported(_ length: Int64?) async throws {
+    let failures = Mutex<[String]>([])
+    let configuration = configured {
+      $0.onBrokenOff = { request, error in failures.withLock { $0.append("\(request.target.path): \(error)") } }
+    }
+    @Sendable func answer(_ request: HTTPRequest) -> HTTPResponse {
       let first = Atomic<Bool>(true)
       return HTTPResponse(
         .ok,
@@ -37,10 +41,12 @@ import Testing
           if first.exchange(false, ordering: .relaxed) { return Array("abc".utf8) }
           throw CancellationError()
         })
-    } test: { port, _ in
+    }
+    try await withServer(answer, configuration: configuration) { port, _ in
       let client = try WireClient(port: port)
-      try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+      try client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
       #expect(throws: WireClient.WireError.self) { try client.answer() }
+      #expect(failures.withLock { $0 } == ["/a: CancellationError()"])
     }
   }
 

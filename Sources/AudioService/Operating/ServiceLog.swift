@@ -46,6 +46,12 @@ struct ServiceLog: JobLog, WebhookLog {
     failure("a request failed", ["request_id": request.id, "code": problem.code, "error": logText(error)])
   }
 
+  /// Logs why an answer's content broke off, unless the service is ending.
+  func brokeOff(_ request: HTTPRequest, for error: any Error) {
+    guard !(error is CancellationError) else { return }
+    failure("an answer broke off", ["request_id": request.id, "path": request.target.path], error)
+  }
+
   func notice(_ message: String, _ metadata: [String: String] = [:]) {
     logger.notice("\(message)", metadata: metadata.mapValues { "\($0)" })
   }

@@ -50,8 +50,8 @@ extension HTTPConnection {
     return rest
   }
 
-  /// Sends a stream to its end.
-  func send(_ stream: Stream) async {
+  /// Sends a stream, which answers `request`, to its end.
+  func send(_ stream: Stream, for request: HTTPRequest) async {
     let id = stream.exchange
     var sent: Int64 = 0
     var pieces = 0
@@ -69,6 +69,7 @@ extension HTTPConnection {
         if pieces % 4 == 0 { await loop.yield() }
       }
     } catch {
+      if isCurrent(id) { core.configuration.onBrokenOff?(request, error) }
       return breakOffAnswer(id)
     }
     guard isCurrent(id) else { return }

@@ -180,11 +180,11 @@ final class HTTPConnection: EventHandler, AnswerSender, @unchecked Sendable {
     switch core.responder.respond(to: request) {
     case .now(let response):
       guard let rest = begin(response, exchange: id) else { return }
-      run(id) { await $0.send(rest) }
+      run(id) { await $0.send(rest, for: request) }
     case .later(let work):
       run(id) { connection in
         let response = await connection.response(of: work, to: request)
-        if let rest = connection.begin(response, exchange: id) { await connection.send(rest) }
+        if let rest = connection.begin(response, exchange: id) { await connection.send(rest, for: request) }
       }
     }
   }

@@ -16,6 +16,9 @@ package struct HTTPServerConfiguration: Sendable {
   /// Called for every request, after the last byte of its answer or when its connection broke. Runs on the loop: must
   /// not block.
   package var onCompleted: (@Sendable (RequestRecord) -> Void)?
+  /// Called when an answer's content ends with an error, which its client sees as a broken connection. Runs on the
+  /// loop: must not block.
+  package var onBrokenOff: (@Sendable (HTTPRequest, any Error) -> Void)?
   /// Turns the server's own refusals (malformed heads, timeouts, too many connections) into responses. The fields are
   /// those of the request, as far as they were received.
   package var refusal: @Sendable (Problem, HTTPFields) -> HTTPResponse = { problem, _ in problem.response() }
