@@ -328,6 +328,9 @@ final class MediaSimulation: @unchecked Sendable {
     let key = stored.key
     let isWaveform = key.name.hasPrefix("waveform")
     if isWaveform { waveforms[key.recording] = nil }
+    // As in `rename`.
+    var known: ObjectKey?
+    defer { if isWaveform { waveforms[key.recording] = known } }
     let before = counts["interruptions"]
     let ended = try naming(since: since) {
       if isWaveform {
@@ -340,7 +343,7 @@ final class MediaSimulation: @unchecked Sendable {
       return try node.catalog.keep(conversion, limit: 160, finishing: token, with: "{}").job
     }
     guard ended.written != nil else { return node.blobs.removeResults(of: token, in: key.recording) }
-    if isWaveform { waveforms[key.recording] = counts["interruptions"] == before ? key : nil }
+    if counts["interruptions"] == before { known = key }
     count(isWaveform ? "waveforms" : "conversions")
   }
 
@@ -356,10 +359,12 @@ final class MediaSimulation: @unchecked Sendable {
     guard let id = anyRecording() else { return }
     let name = "\(Int.random(in: 0..<1_000_000, using: &random))"
     names[id] = nil
+    // Known only if the answer comes and no other node has acted.
+    var known: String?
+    defer { names[id] = known }
     let before = counts["interruptions"]
     guard try node.catalog.update(id, { $0.name = name }) != nil else { return }
-    // Otherwise another node may have renamed it since.
-    names[id] = counts["interruptions"] == before ? name : nil
+    if counts["interruptions"] == before { known = name }
   }
 
   private func read(_ node: SimulatedNode) throws {
