@@ -103,6 +103,24 @@ import Testing
     withExtendedLifetime(held) {}
   }
 
+  @Test("objects whose files another program has removed give no room, and others are evicted instead")
+  func evictionOfWhatIsGone() async throws {
+    let test = try CacheTest()
+    // Only root may mount one.
+    guard let disk = TestDisk(at: test.directory, bytes: 1 << 20) else { return }
+    defer { withExtendedLifetime(disk) {} }
+    let cache = try test.cache()
+    var keys: [ObjectKey] = []
+    for _ in 0..<7 { keys.append(try await test.put(content)) }
+    let (gone, old, new) = (keys[..<3], keys[3..<6], keys[6])
+    try await test.blocking { for key in gone { _ = try cache.file(key) } }
+    for folder in ["objects", "indexes"] { try FileManager.default.removeItem(atPath: "\(test.directory)/\(folder)") }
+    try await test.blocking { for key in old { _ = try cache.file(key) } }
+    #expect(old.allSatisfy { cache.fileAtHand($0) != nil }, "the disk is as good as full")
+    #expect(try await test.blocking { try cache.file(new)?.withPath(CacheTest.contents) } == content)
+    #expect(old.map { cache.fileAtHand($0) != nil } == [false, true, true])
+  }
+
   @Test("objects whose space comes back late don't cost all the others")
   func lateSpace() async throws {
     let test = try CacheTest()

@@ -62,7 +62,7 @@ extension BlockCache {
 
   /// Removes the least recently used objects that aren't held until the rest is within the limit, and the disk has
   /// enough free space for `bytes` more. Counts what it removes: files that others have open, and some file systems,
-  /// give their space back later.
+  /// give their space back later. Those that another program has removed give none.
   func evict(for bytes: Int64 = 0) {
     let cost = cost
     let wanted = max(min(bytes, 1 << 60) + spareBytes - freeBytes(), cost - limitBytes)
@@ -74,10 +74,11 @@ extension BlockCache {
       let errand = Errand()
       let left = found < wanted ? .max : most - found
       guard let victim = table.withLock({ $0.takeVictim(costingAtMost: left, for: errand) }) else { return }
+      let isThere = folder.has(victim.key)
       drop(victim.key, leavesHeld: true)
       table.withLock { $0.busy[victim.key] = nil }
       errand.finish(.done)
-      found += victim.cost
+      if isThere { found += victim.cost }
     }
   }
 }

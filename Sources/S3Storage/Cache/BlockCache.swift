@@ -23,7 +23,7 @@ package final class BlockCache: Sendable {
   /// Free space that the cache leaves on its disk, in bytes; held objects may exceed it.
   let spareBytes: Int64
   let freeBytes: @Sendable () -> Int64
-  private let folder: CacheFolder
+  let folder: CacheFolder
   private let client: S3Client
   private let lock: BlockFile
   let table = Mutex(CacheTable())

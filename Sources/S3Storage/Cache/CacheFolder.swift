@@ -52,6 +52,11 @@ struct CacheFolder: Sendable {
   /// The path of the same file until all of the object is there.
   func partPath(of key: ObjectKey) -> String { "\(directory)/objects/\(Self.partPrefix)\(Self.name(of: key))" }
 
+  /// Whether a file has the object, or a part of it.
+  func has(_ key: ObjectKey) -> Bool {
+    [path(of: key), partPath(of: key)].contains(where: { (try? FileSystem.length(of: $0)) != nil })
+  }
+
   /// The path of its index.
   func indexPath(of key: ObjectKey) -> String { "\(directory)/indexes/\(Self.name(of: key))" }
 
