@@ -30,7 +30,7 @@ package final class BlockCache: Sendable {
   /// Evicts and reserves room, so that two threads neither evict for the same reason nor have the same room.
   let evictions = DispatchQueue(label: "cache evictions")
   /// Apart from evictions, which others wait for, because a removal may wait for the store's answer about an object.
-  private let removals = DispatchQueue(label: "cache removals")
+  let removals = DispatchQueue(label: "cache removals")
   /// Whether an eviction has been asked for that hasn't begun.
   let isEvicting = Atomic(false)
   private let fetchers = Helpers(label: "cache fetches", most: 24, mostOfCaller: 3)
@@ -248,44 +248,8 @@ package final class BlockCache: Sendable {
     table.withLock { $0.insert(key, object, cost: object.cost, touchedAt: now) }
   }
 
-  /// Removes an object from the cache, even if it is held.
-  package func remove(_ key: ObjectKey) {
-    let errand = occupy(key)
-    drop(key)
-    table.withLock { $0.busy[key] = nil }
-    errand.finish(.done)
-  }
-
-  /// Removes an object from the cache, because it seems damaged. Those that hold it keep their file until another one
-  /// with the whole object takes its place.
-  package func discard(_ key: ObjectKey) {
-    let errand = occupy(key)
-    drop(key, leavesHeld: true)
-    table.withLock { $0.busy[key] = nil }
-    errand.finish(.done)
-  }
-
   /// Throws if the cache can't write files. Creates folders that another program has removed.
   package func checkWritable() throws(StorageError) { try folder.check() }
-
-  /// Removes an object whose files are gone, unless another thread has begun it again.
-  private func forget(_ object: CachedObject) {
-    let errand = occupy(object.key)
-    if table.withLock({ $0.has(object) }) { drop(object.key, leavesHeld: true) }
-    table.withLock { $0.busy[object.key] = nil }
-    errand.finish(.done)
-  }
-
-  /// The recordings that the cache has objects of.
-  package var recordings: Set<RecordingID> { table.withLock { Set($0.entries.keys.map(\.recording)) } }
-
-  /// Removes all objects of recordings, even if they are held.
-  package func remove(_ recordings: Set<RecordingID>) {
-    for key in table.withLock({ $0.entries.keys.filter { recordings.contains($0.recording) } }) { remove(key) }
-  }
-
-  /// Does the same soon, without blocking.
-  package func removeSoon(_ recordings: Set<RecordingID>) { removals.async { [self] in remove(recordings) } }
 
   // MARK: Entries
 
@@ -419,37 +383,6 @@ package final class BlockCache: Sendable {
   private func touch(_ key: ObjectKey) {
     let now = now()
     if table.withLock({ $0.touch(key, at: now) }) { _ = unsafe utimensat(AT_FDCWD, folder.indexPath(of: key), nil, 0) }
-  }
-
-  // MARK: Removing
-
-  /// Waits until no other thread creates or removes the object's files, and keeps others from doing so.
-  private func occupy(_ key: ObjectKey) -> Errand {
-    let own = Errand()
-    while true {
-      let other = table.withLock { table in
-        let other = table.busy[key]
-        if other == nil { table.busy[key] = own }
-        return other
-      }
-      guard let other else { return own }
-      _ = try? other.wait()
-    }
-  }
-
-  /// Removes an object that this thread occupies. `leavesHeld`: a file at its path stays for those that hold it.
-  func drop(_ key: ObjectKey, leavesHeld: Bool = false) {
-    let entry = table.withLock { $0.remove(key) }
-    // Those that still hold it must not take the next object's files for its own.
-    entry?.object?.retire()
-    // Without its index, the file is no object, whatever a crash leaves.
-    for path in [folder.indexPath(of: key), folder.partPath(of: key)] { try? FileSystem.remove(path) }
-    if leavesHeld, let entry, let object = entry.object {
-      // If there is one, it is an earlier object's, which has been left.
-      guard object.isPublished else { return }
-      if entry.holds > 0, object.isThere { return object.leave() }
-    }
-    try? FileSystem.remove(path(of: key))
   }
 
   /// Lists the objects that earlier processes cached, and removes all other files.
