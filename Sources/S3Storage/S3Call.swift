@@ -190,13 +190,9 @@ enum S3Outcome {
     unsafe _ = stillwave_curl_set_read(handle) { buffer, size, count, context in
       unsafe S3Call.of(context).send(into: UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
     }
-    // libcurl rewinds if the store has closed an idle connection in the meantime.
-    unsafe _ = stillwave_curl_set_pointer(handle, CURLOPT_SEEKDATA, context)
-    unsafe _ = stillwave_curl_set_seek(handle) { context, offset, origin in
-      guard origin == SEEK_SET else { return Int32(CURL_SEEKFUNC_FAIL) }
-      unsafe S3Call.of(context).sentBytes = Int64(offset)
-      return Int32(CURL_SEEKFUNC_OK)
-    }
+    // If the store closes a connection that was used before without an answer, libcurl rewinds to send the content once
+    // more. The store may still carry out the first request, so this is left to the caller, who knows what follows.
+    unsafe _ = stillwave_curl_set_seek(handle) { _, _, _ in Int32(CURL_SEEKFUNC_FAIL) }
   }
 
   @unsafe
@@ -320,8 +316,11 @@ enum S3Outcome {
     var requestBytes = 0
     unsafe _ = stillwave_curl_get_long(handle, CURLINFO_REQUEST_SIZE, &requestBytes)
     let error: S3Error =
-      result == CURLE_OPERATION_TIMEDOUT
-      ? .timedOut : .unreachable(reason: unsafe String(cString: curl_easy_strerror(result)))
+      switch result {
+      case CURLE_OPERATION_TIMEDOUT: .timedOut
+      case CURLE_SEND_FAIL_REWIND: .unreachable(reason: "closed without an answer")
+      default: .unreachable(reason: unsafe String(cString: curl_easy_strerror(result)))
+      }
     return .failed(error, wasSent: requestBytes > 0)
   }
 }

@@ -91,6 +91,23 @@ import Testing
     try await test.blocking { try $0.put([1], as: "x") }
   }
 
+  @Test("content that a store took without an answer, over a connection used before, is sent again only as an attempt")
+  func closedConnection() async throws {
+    for attempts in [1, 2] {
+      let store = try ClosingStore(closingAt: 2)
+      let client = try store.client(attempts: attempts)
+      let (error, doubts) = try await blocking { () throws -> (S3Error?, Int) in
+        try client.put([1], as: "x")
+        var doubts = 0
+        do throws(S3Error) { try client.put([1, 2], as: "x", doubt: { doubts += 1 }) } catch { return (error, doubts) }
+        return (nil, doubts)
+      }
+      #expect(error == (attempts > 1 ? nil : .unreachable(reason: "closed without an answer")))
+      #expect(doubts == 1, "the store may carry it out late")
+      #expect(store.stop() == 1 + attempts)
+    }
+  }
+
   @Test("a call to a store that never answers ends when its time is over, whatever attempts are left")
   func totalTime() async throws {
     let test = try TestStore { ($0.requestSeconds, $0.totalSeconds) = (0.05, 0.05) }

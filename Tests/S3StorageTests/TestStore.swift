@@ -46,9 +46,7 @@ struct TestStore {
   func blocking<Value: Sendable>(
     _ client: S3Client, _ body: @escaping @Sendable (S3Client) throws -> Value
   ) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-      DispatchQueue(label: "s3 test").async { continuation.resume(with: Result { try body(client) }) }
-    }
+    try await S3StorageTests.blocking { try body(client) }
   }
 
   /// Random bytes, which repeat after a prime number of them: parts of several MiB in the wrong place are noticed.
@@ -58,5 +56,12 @@ struct TestStore {
     var bytes: [UInt8] = []
     while bytes.count < count { bytes += block.prefix(count - bytes.count) }
     return bytes
+  }
+}
+
+/// Calls `body` on a thread of its own, because clients block.
+func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+  try await withCheckedThrowingContinuation { continuation in
+    DispatchQueue(label: "s3 test").async { continuation.resume(with: Result { try body() }) }
   }
 }
