@@ -64,7 +64,8 @@ package struct S3Media: Sendable {
     // This disk first, which needs no store.
     attempt { () throws(StorageError) in _ = try AbandonedWork(catalog: catalog, store: disk).remove() }
     attempt { () throws(StorageError) in
-      cache.remove(try catalog.missing(among: cache.recordings))
+      cache.discard(try catalog.missing(among: cache.recordings))
+      cache.forgetRemoved()
     }
     if collects {
       attempt { () throws(StorageError) in try blobs.removeGarbage(of: catalog) }

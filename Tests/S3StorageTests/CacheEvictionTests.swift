@@ -324,6 +324,4 @@ import Testing
     cache.settle()
     #expect(wrong == 0 && cache.cost <= 400_000)
   }
-
-  // MARK: Faults of the store
 }

@@ -11,9 +11,9 @@ extension BlockCache {
   final class Room: Sendable {
     private let cache: BlockCache
 
-    fileprivate init(_ bytes: Int64, of object: CachedObject?, in cache: BlockCache) {
+    fileprivate init(_ promise: CacheTable.Promise, in cache: BlockCache) {
       self.cache = cache
-      cache.table.withLock { $0.promise(ObjectIdentifier(self), bytes, of: object) }
+      cache.table.withLock { $0.add(promise, ObjectIdentifier(self)) }
     }
 
     deinit { cache.table.withLock { $0.end(ObjectIdentifier(self)) } }
@@ -39,20 +39,39 @@ extension BlockCache {
     }
   }
 
-  /// Reserves room on the disk for bytes that are about to be written, or for all that an object lacks, and evicts
-  /// others for it. Throws `.diskFull` if there isn't that much besides what was promised to others, even without what
-  /// can be evicted. Blocks.
-  func reserve(_ bytes: Int64, of object: CachedObject? = nil) throws(StorageError) -> Room {
+  /// Reserves room on the disk for bytes that are about to be written into another file; see `reserve(_:leastBytes:)`.
+  func reserve(_ bytes: Int64) throws(StorageError) -> Room { try reserve(.bytes(bytes)) }
+
+  /// Reserves room on the disk, and evicts objects for it: at least `leastBytes`, whatever free space the disk claims.
+  /// Throws `.diskFull` if there isn't that much besides what was promised to others, even without what can be evicted.
+  /// Blocks.
+  func reserve(_ promise: CacheTable.Promise, leastBytes: Int64 = 0) throws(StorageError) -> Room {
     let room = evictions.sync { () -> Room? in
-      let room = Room(bytes, of: object, in: self)
+      let room = Room(promise, in: self)
       let (evictable, promised) = self.room
       // Nothing is evicted in vain.
       guard promised <= freeBytes() || promised - evictable <= freeBytes() else { return nil }
-      evict(for: promised)
-      return promised <= freeBytes() ? room : nil
+      evict(for: promised, atLeast: leastBytes)
+      // Some more if what went was open and gave no space, but not everything for files that are slow to give it.
+      for _ in 0..<4 where self.room.promised > freeBytes() { evict(for: self.room.promised) }
+      return self.room.promised <= freeBytes() ? room : nil
     }
     guard let room else { throw .diskFull }
     return room
+  }
+
+  /// Calls `body`, which writes what `promise` is about. If the disk has no room for that, has as much evicted as it
+  /// needs and calls `body` once more: something else may have taken the space that the cache leaves free, or this user
+  /// may have no more of it.
+  func makingRoom<Result>(
+    for promise: CacheTable.Promise, _ body: () throws(StorageError) -> Result
+  ) throws(StorageError) -> Result {
+    do throws(StorageError) { return try body() } catch {
+      guard error == .diskFull else { throw error }
+      let room = try reserve(promise, leastBytes: promise.bytes)
+      defer { withExtendedLifetime(room) {} }
+      return try body()
+    }
   }
 
   /// Evicts what must go, and waits for that, so that the cache doesn't grow faster than it gives up.
@@ -61,24 +80,37 @@ extension BlockCache {
   }
 
   /// Removes the least recently used objects that aren't held until the rest is within the limit, and the disk has
-  /// enough free space for `bytes` more. Counts what it removes: files that others have open, and some file systems,
-  /// give their space back later. Those that another program has removed give none.
-  func evict(for bytes: Int64 = 0) {
-    let cost = cost
-    let wanted = max(min(bytes, 1 << 60) + spareBytes - freeBytes(), cost - limitBytes)
-    guard wanted > 0 else { return }
-    // Some more than is wanted, so that a full cache doesn't evict for each object that comes.
-    let most = wanted + cost / 32
+  /// enough free space for `bytes` more; at least objects of `least` bytes. Counts what it removes: files that others
+  /// have open, and some file systems, give their space back later. Objects whose files another program has removed, or
+  /// whose files can't be removed, give none.
+  func evict(for bytes: Int64 = 0, atLeast least: Int64 = 0) {
+    let wanted = max(min(bytes, 1 << 60) + spareBytes - freeBytes(), least)
     var found: Int64 = 0
+    var isBegun = false
     while true {
+      let cost = cost
+      let lack = max(wanted - found, cost - limitBytes)
+      guard lack > 0 || isBegun else { return }
+      isBegun = true
+      // Some more than is wanted, so that a full cache doesn't evict for each object that comes.
+      let most = lack > 0 ? .max : lack + cost / 32
       let errand = Errand()
-      let left = found < wanted ? .max : most - found
-      guard let victim = table.withLock({ $0.takeVictim(costingAtMost: left, for: errand) }) else { return }
-      let isThere = folder.has(victim.key)
+      guard let victim = table.withLock({ $0.takeVictim(costingAtMost: most, for: errand) }) else { return }
+      let wasThere = folder.has(victim.key)
       drop(victim.key, leavesHeld: true)
       table.withLock { $0.busy[victim.key] = nil }
       errand.finish(.done)
-      if isThere { found += victim.cost }
+      if wasThere, !folder.has(victim.key) { found += victim.cost }
+    }
+  }
+
+  /// Drops the objects that aren't held and whose files another program has removed, because evicting them would free
+  /// nothing. Looks at each.
+  func forgetRemoved() {
+    for key in table.withLock({ $0.unheldKeys }) where !folder.has(key) {
+      occupying(key) {
+        if table.withLock({ $0.entries[key]?.holds == 0 }), !folder.has(key) { drop(key, leavesHeld: true) }
+      }
     }
   }
 }

@@ -21,14 +21,19 @@ extension BlockCache {
   package var recordings: Set<RecordingID> { table.withLock { Set($0.entries.keys.map(\.recording)) } }
 
   /// Removes all objects of recordings, even if they are held.
-  package func remove(_ recordings: Set<RecordingID>) {
-    for key in table.withLock({ $0.entries.keys.filter { recordings.contains($0.recording) } }) { remove(key) }
+  package func remove(_ recordings: Set<RecordingID>) { for key in keys(of: recordings) { remove(key) } }
+
+  /// Removes all objects of recordings. Those that hold one keep its file.
+  func discard(_ recordings: Set<RecordingID>) { for key in keys(of: recordings) { discard(key) } }
+
+  private func keys(of recordings: Set<RecordingID>) -> [ObjectKey] {
+    table.withLock { $0.entries.keys.filter { recordings.contains($0.recording) } }
   }
 
   /// Does the same soon, without blocking.
   package func removeSoon(_ recordings: Set<RecordingID>) { removals.async { [self] in remove(recordings) } }
 
-  private func occupying(_ key: ObjectKey, _ body: () -> Void) {
+  func occupying(_ key: ObjectKey, _ body: () -> Void) {
     let errand = occupy(key)
     body()
     table.withLock { $0.busy[key] = nil }
@@ -56,10 +61,10 @@ extension BlockCache {
     entry?.object?.retire()
     // Without its index, the file is no object, whatever a crash leaves.
     for path in [folder.indexPath(of: key), folder.partPath(of: key)] { try? FileSystem.remove(path) }
-    if leavesHeld, let entry, let object = entry.object {
-      // If there is one, it is an earlier object's, which has been left.
-      guard object.isPublished else { return }
-      if entry.holds > 0, object.isThere { return object.leave() }
+    if leavesHeld {
+      // Then a file at the path belongs to an earlier object that is still held.
+      guard let entry, entry.object?.isPublished ?? true else { return }
+      if entry.holds > 0, let object = entry.object, object.isThere { return object.leave() }
     }
     try? FileSystem.remove(path(of: key))
   }

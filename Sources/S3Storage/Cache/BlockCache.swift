@@ -125,12 +125,7 @@ package final class BlockCache: Sendable {
     guard !runs.isEmpty else { return 0 }
     defer { account(for: object) }
     let fetched = try fetchers.map(runs) { [self] (run) throws(StorageError) in
-      do throws(StorageError) { return try object.fill(run, from: client) } catch .diskFull {
-        // Something else has taken the space that the cache had left.
-        let room = try reserve(Int64(object.version.range(of: run).count))
-        defer { withExtendedLifetime(room) {} }
-        return try object.fill(run, from: client)
-      }
+      try makingRoom(for: .blocks(run, of: object)) { () throws(StorageError) in try object.fill(run, from: client) }
     }
     return fetched.reduce(0, +)
   }
@@ -145,9 +140,7 @@ package final class BlockCache: Sendable {
       guard let hold = try acquire(key) else { return nil }
       defer { withExtendedLifetime(hold) {} }
       do throws(StorageError) { return try body(hold.object) } catch {
-        var isLost = error == .changedMeanwhile
-        if case .io(_, _, EIO) = error { isLost = true }
-        guard isLost else { throw error }
+        guard error.meansLoss else { throw error }
         forget(hold.object)
         failure = error
       }
@@ -161,7 +154,7 @@ package final class BlockCache: Sendable {
   package func file(_ key: ObjectKey) throws(StorageError) -> LocalFile? {
     try current(key) { (object) throws(StorageError) -> LocalFile in
       defer { account(for: object) }
-      let room = object.missingBytes == 0 ? nil : try reserve(object.missingBytes, of: object)
+      let room = object.missingBytes == 0 ? nil : try reserve(.rest(of: object))
       defer { withExtendedLifetime(room) {} }
       // Twice, because the damage may have been on this machine's disk, or on the way.
       var wrongs = 0
@@ -226,21 +219,23 @@ package final class BlockCache: Sendable {
       table.withLock { $0.busy[key] = nil }
       errand.finish(.done)
     }
-    // Those that hold it would be left with a file that is no longer counted.
+    // Otherwise those that hold it would keep a file that is no longer counted.
     if let object = table.withLock({ $0.entries[key]?.object }), object.isPublished, object.isThere {
       try? FileSystem.remove(source)
       return
     }
     drop(key, leavesHeld: true)
+    var isMoved = false
     do throws(StorageError) {
-      try folder.remaking { () throws(StorageError) in try FileSystem.rename(source, to: path(of: key)) }
-      let index = try folder.remaking { () throws(StorageError) in
+      try remaking { () throws(StorageError) in try CachedObject.move(source, to: path(of: key)) }
+      isMoved = true
+      let index = try remaking { () throws(StorageError) in
         try BlockIndex(creating: folder.indexPath(of: key), version)
       }
       try index.write(digests, from: 0)
       try index.seal()
     } catch {
-      for path in [source, path(of: key), folder.indexPath(of: key)] { try? FileSystem.remove(path) }
+      for path in [isMoved ? path(of: key) : source, folder.indexPath(of: key)] { try? FileSystem.remove(path) }
       return
     }
     let object = CachedObject(whole: key, path: path(of: key), indexPath: folder.indexPath(of: key), version)
@@ -249,7 +244,23 @@ package final class BlockCache: Sendable {
   }
 
   /// Throws if the cache can't write files. Creates folders that another program has removed.
-  package func checkWritable() throws(StorageError) { try folder.check() }
+  package func checkWritable() throws(StorageError) {
+    try makeFolders()
+    try folder.check()
+  }
+
+  private func makeFolders() throws(StorageError) {
+    if try folder.make() { removals.async { [self] in forgetRemoved() } }
+  }
+
+  /// Runs `body`, once more if a folder was missing, because another program has removed it.
+  private func remaking<Result>(_ body: () throws(StorageError) -> Result) throws(StorageError) -> Result {
+    do throws(StorageError) { return try body() } catch {
+      guard case .io(_, _, ENOENT) = error else { throw error }
+      try makeFolders()
+      return try body()
+    }
+  }
 
   // MARK: Entries
 
@@ -286,7 +297,7 @@ package final class BlockCache: Sendable {
         if let hold = try open(key, errand, orElse: .done, { () throws(StorageError) in try left(key) }) { return hold }
       case .begin(let errand):
         return try open(key, errand, orElse: .absent) { () throws(StorageError) in
-          try folder.remaking { () throws(StorageError) in try begun(key) }
+          try remaking { () throws(StorageError) in try begun(key) }
         }
       }
     }
@@ -313,6 +324,8 @@ package final class BlockCache: Sendable {
     let object = try? outcome.get()
     table.withLock { table in
       table.busy[key] = nil
+      // Its files are still there.
+      if case .failure = outcome { return }
       table.remove(key)
       guard let object else { return }
       table.insert(key, object, cost: object.cost)
@@ -331,11 +344,15 @@ package final class BlockCache: Sendable {
   /// synced, and a part was there in earlier versions.
   private func left(_ key: ObjectKey) throws(StorageError) -> CachedObject? {
     let part = folder.partPath(of: key)
-    if let index = try BlockIndex(opening: folder.indexPath(of: key)) {
-      if (try? FileSystem.length(of: part)) == nil { try? FileSystem.rename(path(of: key), to: part) }
-      if (try? FileSystem.length(of: part)) == index.version.bytes {
-        return try CachedObject(key, path: path(of: key), partPath: part, index: index)
+    do throws(StorageError) {
+      if let index = try BlockIndex(opening: folder.indexPath(of: key)) {
+        if (try? FileSystem.length(of: part)) == nil { try? FileSystem.rename(path(of: key), to: part) }
+        if (try? FileSystem.length(of: part)) == index.version.bytes {
+          return try CachedObject(key, path: path(of: key), partPath: part, index: index)
+        }
       }
+    } catch {
+      guard error.meansLoss else { throw error }
     }
     for path in [path(of: key), part, folder.indexPath(of: key)] { try FileSystem.remove(path) }
     return nil
@@ -360,9 +377,11 @@ package final class BlockCache: Sendable {
     let version = CachedVersion(
       bytes: info.bytes, entityTag: info.entityTag, sha256: expected?.sha256 ?? info.sha256)
     let part = folder.partPath(of: key)
-    try BlockFile(path: part, flags: O_RDWR | O_CREAT | O_TRUNC).resize(to: version.bytes)
-    return try CachedObject(
-      key, path: path(of: key), partPath: part, index: BlockIndex(creating: folder.indexPath(of: key), version))
+    return try makingRoom(for: .bytes(BlockIndex.length(for: version))) { () throws(StorageError) in
+      try BlockFile(path: part, flags: O_RDWR | O_CREAT | O_TRUNC).resize(to: version.bytes)
+      return try CachedObject(
+        key, path: path(of: key), partPath: part, index: BlockIndex(creating: folder.indexPath(of: key), version))
+    }
   }
 
   private func release(_ object: CachedObject) {
@@ -376,6 +395,7 @@ package final class BlockCache: Sendable {
 
   /// Counts what an object has got or lost.
   private func account(for object: CachedObject) {
+    object.measure()
     table.withLock { $0.update(object) }
     evictIfFull()
   }
@@ -391,5 +411,13 @@ package final class BlockCache: Sendable {
     table.withLock { table in
       for (key, cost) in found { table.insert(key, nil, cost: cost) }
     }
+  }
+}
+
+extension StorageError {
+  /// Whether what the cache has of an object is lost: it was replaced or removed, or the disk can't read it.
+  fileprivate var meansLoss: Bool {
+    if case .io(_, _, let code) = self { return code == EIO || code == ENOENT }
+    return self == .changedMeanwhile
   }
 }

@@ -72,11 +72,14 @@ struct BlockIndex: Sendable {
   let file: BlockFile
   let version: CachedVersion
 
+  /// Returns the length of an object's index in bytes.
+  static func length(for version: CachedVersion) -> Int64 { tableOffset + Int64(version.blockCount * digestBytes) }
+
   /// Creates an index without blocks, in place of one that may be there.
   init(creating path: String, _ version: CachedVersion) throws(StorageError) {
     file = try BlockFile(path: path, flags: O_RDWR | O_CREAT | O_TRUNC)
     self.version = version
-    try file.resize(to: Self.tableOffset + Int64(version.blockCount * Self.digestBytes))
+    try file.resize(to: Self.length(for: version))
     try file.write(Self.head(of: version), at: 0)
   }
 
@@ -87,7 +90,7 @@ struct BlockIndex: Sendable {
       throw error
     }
     guard let version = Self.version(try file.read(Self.headBytes, at: 0)),
-      try file.length() == Self.tableOffset + Int64(version.blockCount * Self.digestBytes)
+      try file.length() == Self.length(for: version)
     else { return nil }
     self.version = version
   }

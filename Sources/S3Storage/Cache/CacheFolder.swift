@@ -24,23 +24,16 @@ struct CacheFolder: Sendable {
     try make()
   }
 
-  /// Creates those of the cache's folders that are missing.
-  func make() throws(StorageError) {
+  /// Creates those of the cache's folders that are missing. Returns whether the objects' was.
+  @discardableResult
+  func make() throws(StorageError) -> Bool {
+    let lacksObjects = !FileSystem.isFolder(directory + "/objects")
     for folder in ["objects", "indexes", "incoming"] { try FileSystem.makeFolders("\(directory)/\(folder)") }
+    return lacksObjects
   }
 
-  /// Runs `body`, once more if a folder was missing, because another program has removed it.
-  func remaking<Result>(_ body: () throws(StorageError) -> Result) throws(StorageError) -> Result {
-    do throws(StorageError) { return try body() } catch {
-      guard case .io(_, _, ENOENT) = error else { throw error }
-      try make()
-      return try body()
-    }
-  }
-
-  /// Throws if no file can be written. Creates folders that are missing.
+  /// Throws if no file can be written.
   func check() throws(StorageError) {
-    try make()
     let path = incomingPath()
     defer { try? FileSystem.remove(path) }
     try BlockFile(path: path, flags: O_WRONLY | O_CREAT | O_EXCL).write([UInt8](repeating: 0, count: 4096), at: 0)
@@ -52,7 +45,7 @@ struct CacheFolder: Sendable {
   /// The path of the same file until all of the object is there.
   func partPath(of key: ObjectKey) -> String { "\(directory)/objects/\(Self.partPrefix)\(Self.name(of: key))" }
 
-  /// Whether a file has the object, or a part of it.
+  /// Whether the object has a file, whole or in part.
   func has(_ key: ObjectKey) -> Bool {
     [path(of: key), partPath(of: key)].contains(where: { (try? FileSystem.length(of: $0)) != nil })
   }

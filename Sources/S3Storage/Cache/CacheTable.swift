@@ -10,10 +10,38 @@ struct CacheTable: Sendable {
     let object: CachedObject?
   }
 
-  private struct Promise {
-    /// Nil for other files on the disk.
-    let object: CachedObject?
-    var bytes: Int64
+  /// Room on the disk that a fetch gets.
+  struct Promise: Sendable {
+    /// Nil for a file that isn't an object's.
+    fileprivate let object: CachedObject?
+    /// The blocks that are fetched; nil for all.
+    fileprivate let run: Range<Int>?
+    fileprivate(set) var bytes: Int64
+
+    /// For a file that isn't an object's.
+    static func bytes(_ bytes: Int64) -> Promise { Promise(object: nil, run: nil, bytes: bytes) }
+
+    /// For all that an object lacks.
+    static func rest(of object: CachedObject) -> Promise {
+      Promise(object: object, run: nil, bytes: object.lackingBytes)
+    }
+
+    /// For blocks of an object.
+    static func blocks(_ run: Range<Int>, of object: CachedObject) -> Promise {
+      Promise(object: object, run: run, bytes: Int64(object.version.range(of: run).count))
+    }
+
+    /// How much of it isn't used yet, in bytes.
+    fileprivate var unusedBytes: Int64 {
+      guard let object else { return bytes }
+      return run == nil ? object.lackingBytes : min(bytes, object.lackingBytes)
+    }
+  }
+
+  /// What several fetches may want at once.
+  private struct Part: Hashable {
+    let object: ObjectIdentifier
+    let run: Range<Int>?
   }
 
   private(set) var entries: [ObjectKey: Entry] = [:]
@@ -27,6 +55,9 @@ struct CacheTable: Sendable {
 
   /// How much of the disk the objects take that aren't held, in bytes.
   var evictableBytes: Int64 { order.cost }
+
+  /// The objects that aren't held.
+  var unheldKeys: [ObjectKey] { entries.filter { $0.value.holds == 0 }.map(\.key) }
 
   // MARK: Objects
 
@@ -65,7 +96,7 @@ struct CacheTable: Sendable {
     if entry.holds == 1 { order.append(object.key, cost: entry.cost) }
   }
 
-  /// Takes in how much of the disk a held object takes now, if the table still has it.
+  /// Records how much of the disk a held object takes now, if the table still has it.
   mutating func update(_ object: CachedObject) {
     guard has(object), let entry = entries[object.key] else { return }
     precondition(entry.holds > 0, "an object is held while it is filled")
@@ -94,23 +125,26 @@ struct CacheTable: Sendable {
 
   /// Room on the disk that was promised and isn't used yet, in bytes; `.max` if it is more. O(promises).
   var promisedBytes: Int64 {
-    var (sum, counted): (Int64, Set<ObjectKey>) = (0, [])
-    for promise in promises.values {
-      // Several may wait for one object.
-      if let object = promise.object, !counted.insert(object.key).inserted { continue }
-      let (next, overflows) = sum.addingReportingOverflow(promise.object?.missingBytes ?? promise.bytes)
+    var (sum, counted): (Int64, Set<Part>) = (0, [])
+    // Those about whole objects first, because they include the others about the same object.
+    for promise in promises.values.filter({ $0.run == nil }) + promises.values.filter({ $0.run != nil }) {
+      if let object = promise.object.map(ObjectIdentifier.init) {
+        // Several may wait for the same.
+        guard !counted.contains(Part(object: object, run: nil)),
+          counted.insert(Part(object: object, run: promise.run)).inserted
+        else { continue }
+      }
+      let (next, overflows) = sum.addingReportingOverflow(promise.unusedBytes)
       guard !overflows else { return .max }
       sum = next
     }
     return sum
   }
 
-  /// Promises room for bytes, or for those that an object lacks, until it is used or the promise ends.
-  mutating func promise(_ id: ObjectIdentifier, _ bytes: Int64, of object: CachedObject?) {
-    promises[id] = Promise(object: object, bytes: bytes)
-  }
+  /// Adds a promise of room, until it is used or ends.
+  mutating func add(_ promise: Promise, _ id: ObjectIdentifier) { promises[id] = promise }
 
-  /// Takes in that bytes have been written.
+  /// Records that bytes have been written.
   mutating func use(_ id: ObjectIdentifier, _ bytes: Int64) {
     guard let left = promises[id]?.bytes else { return }
     promises[id]?.bytes = max(0, left - bytes)

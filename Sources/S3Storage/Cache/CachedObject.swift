@@ -48,6 +48,9 @@ final class CachedObject: Sendable {
   private let inode: ino_t
   private let blocks: Mutex<Blocks>
   private let blockBytes: Atomic<Int64>
+  /// How many bytes of the disk its file took when that was measured last: more than its blocks if some turned out to
+  /// be wrong, or if there was room only for a part of some.
+  private let fileBytes: Atomic<Int64>
   private let isRetired = Atomic(false)
   private let hasPath: Atomic<Bool>
   private let isLeft = Atomic(false)
@@ -57,7 +60,9 @@ final class CachedObject: Sendable {
     (self.key, self.path, self.partPath, indexPath) = (key, path, partPath, index.file.path)
     version = index.version
     hasPath = Atomic(false)
-    inode = Self.status(of: partPath)?.st_ino ?? 0
+    let status = Self.status(of: partPath)
+    inode = status?.st_ino ?? 0
+    fileBytes = Atomic(status.map(Self.bytesOnDisk) ?? 0)
     let (table, count) = (try index.table(), index.version.blockCount)
     let states = (0..<count).map { block in
       let digest = table[block * BlockIndex.digestBytes..<(block + 1) * BlockIndex.digestBytes]
@@ -76,23 +81,47 @@ final class CachedObject: Sendable {
     hasPath = Atomic(true)
     inode = Self.status(of: path)?.st_ino ?? 0
     blockBytes = Atomic(version.bytes)
+    fileBytes = Atomic(0)
     blocks = Mutex(Blocks(states: Array(repeating: .present, count: version.blockCount), isWhole: true))
   }
 
   deinit {
-    // Unless it is another object's by now.
-    if isLeft.load(ordering: .relaxed), Self.status(of: path)?.st_ino == inode { try? FileSystem.remove(path) }
+    guard isLeft.load(ordering: .relaxed) else { return }
+    Self.paths.withLock { _ in
+      // Unless it is another object's by now.
+      if Self.status(of: path)?.st_ino == inode { try? FileSystem.remove(path) }
+    }
+  }
+
+  /// Locked while a file becomes an object's, and while one that was left is compared and removed.
+  private static let paths = Mutex(())
+
+  /// Makes a file that of an object, in place of one that may have been left there.
+  static func move(_ source: String, to path: String) throws(StorageError) {
+    try paths.withLock { _ throws(StorageError) in try FileSystem.rename(source, to: path) }
   }
 
   /// About how many bytes of the disk it takes.
-  var cost: Int64 {
-    Self.pages(blockBytes.load(ordering: .relaxed)) + Self.pages(Int64(288 + version.blockCount * 32))
-  }
+  var cost: Int64 { Self.pages(takenBytes) + Self.pages(BlockIndex.length(for: version)) }
 
   private static func pages(_ bytes: Int64) -> Int64 { (bytes + 4095) / 4096 * 4096 }
 
+  /// How many bytes of the disk its file takes: a file system may count late what was written.
+  private var takenBytes: Int64 { max(blockBytes.load(ordering: .relaxed), fileBytes.load(ordering: .relaxed)) }
+
+  private static func bytesOnDisk(_ status: stat) -> Int64 { Int64(status.st_blocks) * 512 }
+
+  /// Looks how much of the disk its file takes.
+  func measure() {
+    guard let status = Self.status(of: isPublished ? path : partPath), status.st_ino == inode else { return }
+    fileBytes.store(Self.bytesOnDisk(status), ordering: .relaxed)
+  }
+
   /// How many bytes of the object aren't in the file.
   var missingBytes: Int64 { max(0, version.bytes - blockBytes.load(ordering: .relaxed)) }
+
+  /// How many bytes its file may still grow by.
+  var lackingBytes: Int64 { max(0, version.bytes - takenBytes) }
 
   /// Whether the file is the whole object, and at its path.
   var isPublished: Bool { hasPath.load(ordering: .acquiring) }
@@ -124,7 +153,7 @@ final class CachedObject: Sendable {
   func publish() throws(StorageError) {
     guard !isPublished else { return }
     guard isThere else { throw .changedMeanwhile }
-    try FileSystem.rename(partPath, to: path)
+    try Self.move(partPath, to: path)
     hasPath.store(true, ordering: .releasing)
   }
 
