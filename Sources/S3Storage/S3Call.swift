@@ -144,6 +144,8 @@ enum S3Outcome {
     // libcurl's own are 16 and 64 KiB.
     unsafe _ = stillwave_curl_set_long(handle, CURLOPT_BUFFERSIZE, 256 << 10)
     unsafe _ = stillwave_curl_set_long(handle, CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10)
+    // Stores close connections that are idle, some after 20 s, and over TLS that may go unnoticed.
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_MAXAGE_CONN, 15)
     // Otherwise, name lookups may time out by SIGALRM, which any thread could receive.
     unsafe _ = stillwave_curl_set_long(handle, CURLOPT_NOSIGNAL, 1)
     unsafe _ = stillwave_curl_set_long(handle, CURLOPT_TIMEOUT_MS, milliseconds(seconds))
@@ -190,8 +192,8 @@ enum S3Outcome {
     unsafe _ = stillwave_curl_set_read(handle) { buffer, size, count, context in
       unsafe S3Call.of(context).send(into: UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
     }
-    // If the store closes a connection that was used before without an answer, libcurl rewinds to send the content once
-    // more. The store may still carry out the first request, so this is left to the caller, who knows what follows.
+    // If the store closes a reused connection without answering, libcurl rewinds the content and sends it again. The
+    // store may still carry out the first request, so the caller decides, and notes the doubt.
     unsafe _ = stillwave_curl_set_seek(handle) { _, _, _ in Int32(CURL_SEEKFUNC_FAIL) }
   }
 
@@ -306,7 +308,8 @@ enum S3Outcome {
   private func outcome(of result: CURLcode, _ handle: UnsafeMutableRawPointer) -> S3Outcome {
     if let failure { return .failed(failure, wasSent: true) }
     // The store may answer, for example that it refuses the content, and close the connection while that is being sent.
-    if result == CURLE_OK || result == CURLE_SEND_ERROR && status >= 300 {
+    let isCutShort = result == CURLE_SEND_ERROR || result == CURLE_SEND_FAIL_REWIND
+    if result == CURLE_OK || isCutShort && status >= 300 {
       if (200..<300).contains(status), case .download(let download) = destination {
         do throws(S3Error) { try begin(download) } catch { return .failed(error, wasSent: true) }
         guard download.isWhole else { return .failed(.unreachable(reason: "the answer is incomplete"), wasSent: true) }

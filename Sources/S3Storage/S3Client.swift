@@ -255,7 +255,6 @@ package final class S3Client: Sendable {
     let query = SigV4.canonicalQuery(request.query)
     let url = "\(bucket.scheme)://\(bucket.host)\(URIEncoding.path(target.path))" + (query.isEmpty ? "" : "?" + query)
     let handle = try connections.take()
-    defer { connections.give(handle) }
     let (start, before) = (ContinuousClock.now, destination.downloadedBytes)
     let (outcome, moved) = S3Call.send(
       request, to: url, fields: fields, destination, over: handle, of: connections,
@@ -265,6 +264,8 @@ package final class S3Client: Sendable {
     let received = max(0, destination.downloadedBytes - before)
     switch outcome {
     case .answered(let response):
+      // One that has failed has no connection, and might keep what it was about to do.
+      connections.give(handle)
       figures.add(
         request, S3Figures.Outcome(request.error(in: response)), since: start, sent: request.content?.length ?? 0,
         received: received + Int64(response.body.count))

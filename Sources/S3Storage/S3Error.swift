@@ -35,7 +35,7 @@ package enum S3Error: Error, Equatable, Sendable {
   /// The object has `bytes` bytes according to the store, more than it should have.
   case tooLong(bytes: Int64, limit: Int64)
 
-  /// No connection, or it was lost. `reason` is libcurl's.
+  /// No connection, or it was lost. `reason` is mostly libcurl's.
   case unreachable(reason: String)
   /// The store didn't answer in time.
   case timedOut

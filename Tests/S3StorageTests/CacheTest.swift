@@ -77,14 +77,18 @@ struct CacheTest: Sendable {
 }
 
 /// A small disk in memory.
-final class TestDisk {
+final class TestDisk: Sendable {
+  /// Whether this process may mount one: only root may, and not in every container.
+  static let isAllowed =
+    (try? TemporaryFolder()).map { folder in (try? TestDisk(at: folder.path + "/disk", bytes: 4096)) != nil } ?? false
+
   private let path: String
 
-  /// Makes the folder `path` and mounts the disk there. Returns nil if this process may not.
-  init?(at path: String, bytes: Int) {
+  /// Makes the folder `path` and mounts the disk there.
+  init(at path: String, bytes: Int) throws {
     self.path = path
-    try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    guard Self.run("mount", "-t", "tmpfs", "-o", "size=\(bytes)", "none", path) else { return nil }
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    guard Self.run("mount", "-t", "tmpfs", "-o", "size=\(bytes)", "none", path) else { throw POSIXError(.EPERM) }
   }
 
   // Lazily, because the cache has files open.

@@ -29,7 +29,7 @@ final class ClosingStore: Sendable {
     Thread.detachNewThread { [self] in serve() }
   }
 
-  /// A client, which attempts each call so often.
+  /// Returns a client that makes at most `attempts` attempts at each call.
   func client(attempts: Int) throws -> S3Client {
     var settings = S3Settings()
     (settings.attempts, settings.pauseSeconds, settings.breakSeconds) = (attempts, 0.001, 0)
@@ -70,7 +70,7 @@ final class ClosingStore: Sendable {
       let text = String(decoding: bytes, as: UTF8.self)
       if let end = text.range(of: "\r\n\r\n") {
         let length = text[..<end.lowerBound].split(separator: "\r\n").lazy
-          .compactMap { $0.lowercased().split(separator: ": ") }.first { $0[0] == "content-length" }
+          .map { $0.lowercased().split(separator: ": ") }.first { $0[0] == "content-length" }
           .flatMap { Int($0[1]) }
         if text[end.upperBound...].utf8.count >= length ?? 0 { return true }
       }

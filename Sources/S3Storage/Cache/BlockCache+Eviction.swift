@@ -47,22 +47,24 @@ extension BlockCache {
   /// Blocks.
   func reserve(_ promise: CacheTable.Promise, leastBytes: Int64 = 0) throws(StorageError) -> Room {
     let room = evictions.sync { () -> Room? in
+      // Of several that wait for the same, the first has made room.
+      let least = table.withLock { $0.hasPromised(promise) } ? 0 : leastBytes
       let room = Room(promise, in: self)
       let (evictable, promised) = self.room
       // Nothing is evicted in vain.
       guard promised <= freeBytes() || promised - evictable <= freeBytes() else { return nil }
-      evict(for: promised, atLeast: leastBytes)
+      evict(for: promised, atLeast: least)
       // Some more if what went was open and gave no space, but not everything for files that are slow to give it.
-      for _ in 0..<4 where self.room.promised > freeBytes() { evict(for: self.room.promised) }
+      for _ in 0..<4 where self.room.promised > freeBytes() { removeVictims(atLeast: self.room.promised - freeBytes()) }
       return self.room.promised <= freeBytes() ? room : nil
     }
     guard let room else { throw .diskFull }
     return room
   }
 
-  /// Calls `body`, which writes what `promise` is about. If the disk has no room for that, has as much evicted as it
-  /// needs and calls `body` once more: something else may have taken the space that the cache leaves free, or this user
-  /// may have no more of it.
+  /// Calls `body`, which writes the bytes that `promise` covers. If the disk has no room for them, has as much evicted
+  /// as they need and calls `body` once more: something else may have taken the space that the cache leaves free, or
+  /// this user may have no more of it.
   func makingRoom<Result>(
     for promise: CacheTable.Promise, _ body: () throws(StorageError) -> Result
   ) throws(StorageError) -> Result {
@@ -80,36 +82,42 @@ extension BlockCache {
   }
 
   /// Removes the least recently used objects that aren't held until the rest is within the limit, and the disk has
-  /// enough free space for `bytes` more; at least objects of `least` bytes. Counts what it removes: files that others
-  /// have open, and some file systems, give their space back later. Objects whose files another program has removed, or
-  /// whose files can't be removed, give none.
+  /// enough free space for `bytes` more, and at least `least` bytes of objects.
   func evict(for bytes: Int64 = 0, atLeast least: Int64 = 0) {
     let wanted = max(min(bytes, 1 << 60) + spareBytes - freeBytes(), least)
+    // Some more than is wanted, so that a full cache doesn't evict for each object that comes.
+    if wanted > 0 || cost > limitBytes { removeVictims(atLeast: wanted, surplus: { $0 / 32 }) }
+  }
+
+  /// Removes the least recently used objects that aren't held until the rest is within the limit and `wanted` bytes of
+  /// the disk are free, and then more as long as `surplus`, of the cost of the rest, isn't exceeded. Counts what it
+  /// removes: files that others have open, and some file systems, give their space back later. Objects whose files
+  /// another program has removed give none. Ends if a file can't be removed, because the others can't be either.
+  private func removeVictims(atLeast wanted: Int64, surplus: (Int64) -> Int64 = { _ in 0 }) {
     var found: Int64 = 0
-    var isBegun = false
     while true {
       let cost = cost
       let lack = max(wanted - found, cost - limitBytes)
-      guard lack > 0 || isBegun else { return }
-      isBegun = true
-      // Some more than is wanted, so that a full cache doesn't evict for each object that comes.
-      let most = lack > 0 ? .max : lack + cost / 32
+      let most = lack > 0 ? .max : lack + surplus(cost)
       let errand = Errand()
       guard let victim = table.withLock({ $0.takeVictim(costingAtMost: most, for: errand) }) else { return }
-      let wasThere = folder.has(victim.key)
+      let file = folder.file(of: victim.key)
       drop(victim.key, leavesHeld: true)
       table.withLock { $0.busy[victim.key] = nil }
       errand.finish(.done)
-      if wasThere, !folder.has(victim.key) { found += victim.cost }
+      guard let file else { continue }
+      guard !folder.has(file) else { return }
+      found += victim.cost
     }
   }
 
   /// Drops the objects that aren't held and whose files another program has removed, because evicting them would free
   /// nothing. Looks at each.
   func forgetRemoved() {
-    for key in table.withLock({ $0.unheldKeys }) where !folder.has(key) {
+    for key in table.withLock({ $0.unheldKeys }) where folder.file(of: key) == nil {
       occupying(key) {
-        if table.withLock({ $0.entries[key]?.holds == 0 }), !folder.has(key) { drop(key, leavesHeld: true) }
+        let isHeld = table.withLock { $0.entries[key]?.holds != 0 }
+        if !isHeld, folder.file(of: key) == nil { drop(key, leavesHeld: true) }
       }
     }
   }

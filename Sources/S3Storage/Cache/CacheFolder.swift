@@ -45,9 +45,13 @@ struct CacheFolder: Sendable {
   /// The path of the same file until all of the object is there.
   func partPath(of key: ObjectKey) -> String { "\(directory)/objects/\(Self.partPrefix)\(Self.name(of: key))" }
 
-  /// Whether the object has a file, whole or in part.
-  func has(_ key: ObjectKey) -> Bool {
-    [path(of: key), partPath(of: key)].contains(where: { (try? FileSystem.length(of: $0)) != nil })
+  /// Returns the path of an object's file, which has the whole or a part of it; nil if there is none.
+  func file(of key: ObjectKey) -> String? { [partPath(of: key), path(of: key)].first(where: has) }
+
+  /// Whether there is a file, or the disk can't say that there is none.
+  func has(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 || errno != ENOENT && errno != ENOTDIR
   }
 
   /// The path of its index.

@@ -1,6 +1,6 @@
 import Storage
 
-/// What a cache knows about its objects, for use under a lock: every member but `promisedBytes` is O(1).
+/// What a cache knows about its objects, for use under a lock: every member is O(1) unless it says otherwise.
 struct CacheTable: Sendable {
   struct Entry: Sendable {
     fileprivate(set) var cost: Int64
@@ -31,17 +31,6 @@ struct CacheTable: Sendable {
       Promise(object: object, run: run, bytes: Int64(object.version.range(of: run).count))
     }
 
-    /// How much of it isn't used yet, in bytes.
-    fileprivate var unusedBytes: Int64 {
-      guard let object else { return bytes }
-      return run == nil ? object.lackingBytes : min(bytes, object.lackingBytes)
-    }
-  }
-
-  /// What several fetches may want at once.
-  private struct Part: Hashable {
-    let object: ObjectIdentifier
-    let run: Range<Int>?
   }
 
   private(set) var entries: [ObjectKey: Entry] = [:]
@@ -56,7 +45,7 @@ struct CacheTable: Sendable {
   /// How much of the disk the objects take that aren't held, in bytes.
   var evictableBytes: Int64 { order.cost }
 
-  /// The objects that aren't held.
+  /// The objects that aren't held. O(objects).
   var unheldKeys: [ObjectKey] { entries.filter { $0.value.holds == 0 }.map(\.key) }
 
   // MARK: Objects
@@ -125,20 +114,28 @@ struct CacheTable: Sendable {
 
   /// Room on the disk that was promised and isn't used yet, in bytes; `.max` if it is more. O(promises).
   var promisedBytes: Int64 {
-    var (sum, counted): (Int64, Set<Part>) = (0, [])
-    // Those about whole objects first, because they include the others about the same object.
-    for promise in promises.values.filter({ $0.run == nil }) + promises.values.filter({ $0.run != nil }) {
-      if let object = promise.object.map(ObjectIdentifier.init) {
-        // Several may wait for the same.
-        guard !counted.contains(Part(object: object, run: nil)),
-          counted.insert(Part(object: object, run: promise.run)).inserted
-        else { continue }
-      }
-      let (next, overflows) = sum.addingReportingOverflow(promise.unusedBytes)
-      guard !overflows else { return .max }
-      sum = next
+    let byObject = Dictionary(grouping: promises.values) { $0.object.map(ObjectIdentifier.init) }
+    let counts = byObject.flatMap { object, promises in
+      object == nil ? promises.map(\.bytes) : [Self.bytes(ofOneObject: promises)]
     }
-    return sum
+    return counts.reduce(0) { sum, count in
+      let (next, overflows) = sum.addingReportingOverflow(count)
+      return overflows ? .max : next
+    }
+  }
+
+  /// Several may fetch one object, or the same blocks of it.
+  private static func bytes(ofOneObject promises: [Promise]) -> Int64 {
+    let lacking = promises.first?.object?.lackingBytes ?? 0
+    guard promises.allSatisfy({ $0.run != nil }) else { return lacking }
+    let blocks = Set(promises.compactMap(\.run)).reduce(0) { $0 + $1.count }
+    return min(lacking, Int64(blocks) * Int64(CachedVersion.blockBytes))
+  }
+
+  /// Whether room was promised for the same blocks already. O(promises).
+  func hasPromised(_ promise: Promise) -> Bool {
+    guard let object = promise.object else { return false }
+    return promises.values.contains { $0.object === object && $0.run == promise.run }
   }
 
   /// Adds a promise of room, until it is used or ends.
