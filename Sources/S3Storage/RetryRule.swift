@@ -34,6 +34,9 @@ extension S3Error {
 package struct S3Settings: Sendable {
   /// Time to connect, in seconds.
   package var connectSeconds = 5.0
+  /// How long a connection is kept that no request uses, in whole seconds: stores close theirs, some after 20 s, and
+  /// over TLS that may go unnoticed until a request is lost.
+  package var idleSeconds = 15
   /// Time that a request may take beside the transfer of its content, in seconds.
   package var requestSeconds = 20.0
   /// The slowest transfer that is waited for, in bytes per second.

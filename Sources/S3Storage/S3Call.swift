@@ -144,8 +144,7 @@ enum S3Outcome {
     // libcurl's own are 16 and 64 KiB.
     unsafe _ = stillwave_curl_set_long(handle, CURLOPT_BUFFERSIZE, 256 << 10)
     unsafe _ = stillwave_curl_set_long(handle, CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10)
-    // Stores close connections that are idle, some after 20 s, and over TLS that may go unnoticed.
-    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_MAXAGE_CONN, 15)
+    unsafe _ = stillwave_curl_set_long(handle, CURLOPT_MAXAGE_CONN, settings.idleSeconds)
     // Otherwise, name lookups may time out by SIGALRM, which any thread could receive.
     unsafe _ = stillwave_curl_set_long(handle, CURLOPT_NOSIGNAL, 1)
     unsafe _ = stillwave_curl_set_long(handle, CURLOPT_TIMEOUT_MS, milliseconds(seconds))

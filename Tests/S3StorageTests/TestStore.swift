@@ -28,6 +28,8 @@ struct TestStore {
     var settings = S3Settings()
     (settings.pauseSeconds, settings.breakSeconds) = (0.001, 0)
     (settings.connectSeconds, settings.requestSeconds, settings.totalSeconds) = (300, 300, 300)
+    // Tests count connections, however long they have to wait for their turn.
+    settings.idleSeconds = 3600
     change(&settings)
     return S3Client(
       try S3Bucket("s3://\(bucket)\(prefix)?endpoint=\(store.endpoint)\(options)"),

@@ -48,18 +48,30 @@ extension BlockCache {
   func reserve(_ promise: CacheTable.Promise, leastBytes: Int64 = 0) throws(StorageError) -> Room {
     let room = evictions.sync { () -> Room? in
       // Of several that wait for the same, the first has made room.
-      let least = table.withLock { $0.hasPromised(promise) } ? 0 : leastBytes
+      let isMade = promise.isFulfilled || table.withLock { $0.hasPromised(promise) }
       let room = Room(promise, in: self)
-      let (evictable, promised) = self.room
+      let lack = lackingRoom
       // Nothing is evicted in vain.
-      guard promised <= freeBytes() || promised - evictable <= freeBytes() else { return nil }
-      evict(for: promised, atLeast: least)
+      guard lack <= evictableBytes else { return nil }
+      evict(for: lack, atLeast: isMade ? 0 : leastBytes)
       // Some more if what went was open and gave no space, but not everything for files that are slow to give it.
-      for _ in 0..<4 where self.room.promised > freeBytes() { removeVictims(atLeast: self.room.promised - freeBytes()) }
-      return self.room.promised <= freeBytes() ? room : nil
+      for _ in 0..<4 {
+        let lack = lackingRoom
+        guard lack > 0 else { return room }
+        removeVictims(atLeast: lack)
+      }
+      return lackingRoom <= 0 ? room : nil
     }
     guard let room else { throw .diskFull }
     return room
+  }
+
+  /// How much less than what was promised the disk has free, in bytes; negative if it has more.
+  private var lackingRoom: Int64 {
+    // Before it is looked how much of the promises is used: what is written in between must not lack.
+    let free = freeBytes()
+    for object in table.withLock({ $0.promisedObjects }) { object.measure() }
+    return room.promised - free
   }
 
   /// Calls `body`, which writes the bytes that `promise` covers. If the disk has no room for them, has as much evicted
@@ -81,10 +93,13 @@ extension BlockCache {
     if cost > limitBytes || freeBytes() < spareBytes { evictions.sync { evict() } }
   }
 
-  /// Removes the least recently used objects that aren't held until the rest is within the limit, and the disk has
-  /// enough free space for `bytes` more, and at least `least` bytes of objects.
-  func evict(for bytes: Int64 = 0, atLeast least: Int64 = 0) {
-    let wanted = max(min(bytes, 1 << 60) + spareBytes - freeBytes(), least)
+  /// Removes the least recently used objects that aren't held until the rest is within the limit, and the disk has the
+  /// free space that the cache leaves.
+  func evict() { evict(for: -freeBytes()) }
+
+  /// The same if the disk is to have `lack` bytes more, and at least `least` bytes of objects.
+  private func evict(for lack: Int64, atLeast least: Int64 = 0) {
+    let wanted = max(min(lack, 1 << 60) + spareBytes, least)
     // Some more than is wanted, so that a full cache doesn't evict for each object that comes.
     if wanted > 0 || cost > limitBytes { removeVictims(atLeast: wanted, surplus: { $0 / 32 }) }
   }

@@ -31,6 +31,12 @@ struct CacheTable: Sendable {
       Promise(object: object, run: run, bytes: Int64(object.version.range(of: run).count))
     }
 
+    /// Whether the blocks that it is for are there by now.
+    var isFulfilled: Bool {
+      guard let object, let run else { return false }
+      return object.missingRuns(of: [object.version.range(of: run)]).isEmpty
+    }
+
   }
 
   private(set) var entries: [ObjectKey: Entry] = [:]
@@ -131,6 +137,9 @@ struct CacheTable: Sendable {
     let blocks = Set(promises.compactMap(\.run)).reduce(0) { $0 + $1.count }
     return min(lacking, Int64(blocks) * Int64(CachedVersion.blockBytes))
   }
+
+  /// The objects that room was promised for. O(promises).
+  var promisedObjects: [CachedObject] { promises.values.compactMap(\.object) }
 
   /// Whether room was promised for the same blocks already. O(promises).
   func hasPromised(_ promise: Promise) -> Bool {
