@@ -57,6 +57,28 @@ import Testing
     #expect(Self.outcome(of: first, &used) == Self.outcome(of: first, &alone))
   }
 
+  private final class Text: Sendable {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+  }
+
+  @Test("what a handler makes of a head is remembered as long as the client sends no other")
+  func reading() throws {
+    var parser = RequestParser(limits: HTTPLimits())
+    var read: [String] = []
+    for target in ["/a", "/a", "/a", "/b", "/a"] {
+      let bytes = Array("GET \(target) HTTP/1.1\r\n\(Self.fields)".utf8)
+      let head = try #require(try parser.consume(bytes, from: 0, to: bytes.count).head)
+      let text = HTTPRequest(head: head, body: .none, peer: "", id: "").reading {
+        read.append(target)
+        return Text(target)
+      }
+      #expect(text.text == target)
+    }
+    #expect(read == ["/a", "/a", "/b", "/a"])
+  }
+
   @Test func aHeadThatComesInPiecesIsParsedAlikeAfterAnother() throws {
     let (first, second) = (Array(Self.cases[1].first.utf8), Array(Self.cases[1].second.utf8))
     var fresh = RequestParser(limits: HTTPLimits())

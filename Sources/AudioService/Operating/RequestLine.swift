@@ -70,13 +70,13 @@ enum RequestLine {
 
   /// Looks at every byte without stopping, so that the compiler can look at several at once.
   private static func needsEscapes(_ line: [UInt8], from start: Int) -> Bool {
-    let text = line.span
-    var found = false
-    for index in start..<text.count {
+    let text = line.span.extracting(start...)
+    var found: UInt8 = 0
+    for index in text.indices {
       let byte = text[index]
-      found = (byte < 0x20) || (byte == 0x22) || (byte == 0x5c) || found
+      found |= (byte < 0x20 ? 1 : 0) | (byte == 0x22 ? 1 : 0) | (byte == 0x5c ? 1 : 0)
     }
-    return found
+    return found != 0
   }
 
   private static func escape(_ byte: UInt8, to line: inout [UInt8]) {

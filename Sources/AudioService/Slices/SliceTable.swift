@@ -11,13 +11,13 @@ import Waveform
 struct SliceTable: Sendable {
   /// Identifies a slice of a recording with a complete waveform.
   struct Key: Hashable, Sendable {
-    let tenant: Tenant
+    var tenant: Tenant
     let recording: RecordingID
     let query: WaveformQuery
     let form: WaveformForm
     /// Whether `Accept` has chosen the form, not the path.
     let isNegotiated: Bool
-    /// Computed once, because three tables look for each key.
+    /// Computed once, because three tables look for each key. A recording is of one tenant only.
     fileprivate let hash: Int
 
     init(
@@ -26,7 +26,6 @@ struct SliceTable: Sendable {
       (self.tenant, self.recording, self.query, self.form) = (tenant, recording, query, form)
       self.isNegotiated = isNegotiated
       var hasher = Hasher()
-      hasher.combine(tenant)
       hasher.combine(recording)
       hasher.combine(query)
       hasher.combine(form)

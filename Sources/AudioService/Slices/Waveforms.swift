@@ -12,9 +12,7 @@ struct Waveforms: Sendable {
   private static let datType = "application/vnd.bbc.audiowaveform"
 
   @Sendable func slice(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer {
-    let type = try request.preferredType(among: ["application/json", Self.datType])
-    return try answer(
-      request, parameters, caller, form: type == Self.datType ? .dat(version: 2) : .json, isNegotiated: true)
+    try answer(request, parameters, caller, form: nil)
   }
 
   @Sendable func dat(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer {
@@ -33,17 +31,39 @@ struct Waveforms: Sendable {
   private static let known = ["start", "end", "scale", "width", "channels", "measures", "bits"]
   private static let knownOfDat = known + ["version"]
 
+  /// The slice that a request asks for.
+  private final class Reading: Sendable {
+    /// The key of no tenant.
+    let key: SliceTable.Key
+
+    /// Without a form, `Accept` chooses it.
+    init(_ request: HTTPRequest, _ parameters: PathParameters, form: WaveformForm?) throws {
+      let isNegotiated = form == nil
+      let form = try form ?? Self.accepted(request)
+      let known = form == .dat(version: 2) ? Waveforms.knownOfDat : Waveforms.known
+      let query = try QueryParameters(request, known: known)
+      let asked = try WaveformQuery(query)
+      let version = try Waveforms.version(of: form, query)
+      let text = parameters["id"]
+      guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
+      key = SliceTable.Key(tenant: .none, recording: id, query: asked, form: version, isNegotiated: isNegotiated)
+    }
+
+    private static func accepted(_ request: HTTPRequest) throws -> WaveformForm {
+      let type = try request.preferredType(among: ["application/json", Waveforms.datType])
+      return type == Waveforms.datType ? .dat(version: 2) : .json
+    }
+  }
+
   private func answer(
-    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, form: WaveformForm,
-    isNegotiated: Bool = false
+    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, form: WaveformForm?
   ) throws -> HTTPAnswer {
-    let query = try QueryParameters(request, known: form == .dat(version: 2) ? Self.knownOfDat : Self.known)
-    let asked = try WaveformQuery(query)
-    let form = try Self.version(of: form, query)
-    let text = parameters["id"]
-    guard let id = RecordingID(text) else { throw ServiceError.noSuchRecording(text) }
-    let key = SliceTable.Key(
-      tenant: caller.tenant, recording: id, query: asked, form: form, isNegotiated: isNegotiated)
+    var key = try request.reading { try Reading(request, parameters, form: form) }.key
+    key.tenant = caller.tenant
+    return try answer(request, caller, key)
+  }
+
+  private func answer(_ request: HTTPRequest, _ caller: Caller, _ key: SliceTable.Key) throws -> HTTPAnswer {
     if let known = context.waveforms.slices[key] { return .now(HTTPResponse(known, for: request)) }
     if let response = try makeAtOnce(key, for: request) { return .now(response) }
     return .later { try await make(key, for: request, caller) }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The byte classes of RFC 9110 §5.6 and RFC 3986, and the few bytes that have a meaning in HTTP.
 enum ASCII {
   static let tab: UInt8 = 0x09
@@ -110,6 +112,15 @@ extension ArraySlice<UInt8> {
     while let first = trimmed.first, ASCII.isBlank(first) { trimmed = trimmed.dropFirst() }
     while let last = trimmed.last, ASCII.isBlank(last) { trimmed = trimmed.dropLast() }
     return trimmed
+  }
+
+  /// Whether the bytes are those of a literal.
+  func equals(_ literal: StaticString) -> Bool {
+    guard count == literal.utf8CodeUnitCount else { return false }
+    return unsafe withUnsafeBytes { bytes in
+      guard let own = bytes.baseAddress else { return true }
+      return unsafe memcmp(own, literal.utf8Start, bytes.count) == 0
+    }
   }
 
   /// Whether the bytes spell an ASCII word, ignoring case.

@@ -175,6 +175,8 @@ struct FieldSection: Sendable {
 
   fileprivate var lines: [UInt8] = []
   fileprivate var entries: [Entry] = []
+  /// Bit n is set if a name has n bytes, or n + 64 and so on: most names that are looked for aren't there.
+  private var nameLengths: UInt64 = 0
 
   var count: Int { entries.count }
 
@@ -187,6 +189,7 @@ struct FieldSection: Sendable {
     let start = lines.count
     lines.append(contentsOf: name)
     let nameLength = lines.count - start
+    nameLengths |= Self.bit(nameLength)
     lines.append(ASCII.colon)
     lines.append(ASCII.space)
     lines.append(contentsOf: value)
@@ -211,6 +214,7 @@ struct FieldSection: Sendable {
     if !Self.isClean(lines.span.extracting(valueStart...)) {
       for index in valueStart..<lines.count where !ASCII.isFieldValueByte(lines[index]) { lines[index] = ASCII.space }
     }
+    nameLengths |= Self.bit(name.utf8CodeUnitCount)
     entries.append(Entry(start: start, nameLength: name.utf8CodeUnitCount, valueLength: valueLength))
     lines.append(literal: "\r\n")
   }
@@ -240,7 +244,10 @@ struct FieldSection: Sendable {
 
   fileprivate func first(_ name: String) -> Int? { first(name.utf8.span) }
 
+  private static func bit(_ nameLength: Int) -> UInt64 { 1 << UInt64(nameLength % 64) }
+
   fileprivate func first(_ name: borrowing Span<UInt8>, from start: Int = 0) -> Int? {
+    guard nameLengths & Self.bit(name.count) != 0 else { return nil }
     let entries = entries.span
     for index in start..<entries.count where matches(entries[index], name) { return index }
     return nil

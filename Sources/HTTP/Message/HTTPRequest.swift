@@ -22,6 +22,16 @@ package final class HTTPRequest: Sendable {
   /// Whether the request asks for the whole representation, unconditionally and uncompressed.
   var isPlain: Bool { head.isPlain }
 
+  /// Returns what `read` makes of the target and the fields, which nothing else may influence. If the client sends the
+  /// same head again and again, as one that polls does, `read` is called once. A handler remembers one value.
+  package func reading<Value: AnyObject & Sendable>(_ read: () throws -> Value) rethrows -> Value {
+    guard head.isRepeated.load(ordering: .relaxed) else { return try read() }
+    if let known = head.reading.withLock({ $0 }) as? Value { return known }
+    let value = try read()
+    head.reading.withLock { $0 = value }
+    return value
+  }
+
   init(
     head: RequestHead, body: RequestBody, peer: String, id: String, notes: RequestNotes = RequestNotes()
   ) {

@@ -2,6 +2,8 @@
 // If two parties read these fields differently, a request can be smuggled past one of them. So anything ambiguous is
 // rejected.
 
+import Synchronization
+
 /// A request's head, fully validated. One object shared by the connection and the request's handler.
 final class RequestHead: Sendable {
   let method: HTTPMethod
@@ -15,6 +17,10 @@ final class RequestHead: Sendable {
   /// Whether it asks for the whole representation, unconditionally and uncompressed. Computed once, because polling
   /// clients send the same head again and again.
   let isPlain: Bool
+  /// Whether the client has sent it more than once in a row.
+  let isRepeated = Atomic(false)
+  /// What its handler has made of it.
+  let reading = Mutex<(any AnyObject & Sendable)?>(nil)
 
   init(
     method: HTTPMethod, target: RequestTarget, version: HTTPVersion, fields: HTTPFields

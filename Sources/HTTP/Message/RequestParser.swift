@@ -46,6 +46,7 @@ struct RequestParser {
   {
     let isAtStart = requestLine == nil && partialLine.isEmpty && mayStartEmpty
     if isAtStart, let last, Self.begins(input, from: start, to: end, with: last.bytes[...]) {
+      last.head.isRepeated.store(true, ordering: .relaxed)
       return (last.head, start + last.bytes.count)
     }
     var fieldsStart = start

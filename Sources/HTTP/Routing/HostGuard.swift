@@ -70,8 +70,8 @@ package final class HostGuard: HTTPResponder {
 
   /// Recognizes the two hosts of nearly every request without parsing them.
   private static func isLoopback(_ host: ArraySlice<UInt8>?) -> Bool {
-    guard let name = host?.prefix(while: { $0 != ASCII.colon }) else { return false }
-    return name.elementsEqual("127.0.0.1".utf8) || name.elementsEqual("localhost".utf8)
+    guard let host, host.count >= 9, host.count == 9 || host[host.startIndex + 9] == ASCII.colon else { return false }
+    return host.prefix(9).equals("127.0.0.1") || host.prefix(9).equals("localhost")
   }
 
   private func isServed(_ host: String) -> Bool {
