@@ -1,17 +1,17 @@
 import Dispatch
 
-// Reading on several cores. The recording is cut into segments of L frames. Each of W workers has its own reader;
-// worker w decodes segments w, w + W, w + 2W … and processes their samples at once, while they are in its core's cache.
+// Reading on several cores. The recording is cut into segments of L frames. Each of W workers has its own reader,
+// decodes the next segment that none has begun, and processes its samples at once, while they are in its core's cache.
 // Only the results are passed on, in order:
 //
-//   worker 0   |--- 0 ---|--- 2 ---|--- 4 ---
-//   worker 1   |--- 1 ---|--- 3 ---|
+//   worker 0   |--- 0 ---|--- 2 ---|--- 3 ---
+//   worker 1   |----- 1 -----|--- 4 ---|
 //
-// A worker may be at most two segments ahead of delivery, so memory is constant. Every worker decodes a little past its
-// segment's end (the tail), and the next segment must begin with the same samples. If it doesn't, that segment's result
-// is discarded and a single reader decodes the rest of the file from its start. This happens in a damaged file in which
-// the decoder drops or repeats something, so that a seek lands in a different place. So the samples always equal those
-// of an AudioReader.
+// At most two segments per worker are begun and not passed on, so memory is constant. Every worker decodes a little
+// past its segment's end (the tail), and the next segment must begin with the same samples. If it doesn't, that
+// segment's result is discarded and a single reader decodes the rest of the file from its start. This happens in a
+// damaged file in which the decoder drops or repeats something, so that a seek lands in a different place. So the
+// samples always equal those of an AudioReader.
 
 /// Processes the samples of one segment after another, on the thread of the worker that decodes them.
 package protocol SegmentWork: AnyObject, SendableMetatype {
@@ -46,7 +46,7 @@ package struct SegmentedReader<Work: SegmentWork>: ~Copyable {
 
   /// Decodes alone if that is better, or after two segments failed to match.
   private var reader: AudioReader
-  private var queues: [SegmentQueue<Work.Result>] = []
+  private var queue: SegmentQueue<Work.Result>?
   private var segment = 0
   /// The samples that the current segment must begin with, and whether the file must end with them.
   private var tail: [Int16] = []
@@ -70,20 +70,17 @@ package struct SegmentedReader<Work: SegmentWork>: ~Copyable {
       reader.claimedFrames ?? 0 >= Self.segmentsPerWorker * Int64(workers) * Int64(segmentFrames)
     {
       isParallel = true
-      queues = (0..<workers).map { _ in SegmentQueue(limit: 2) }
+      let queue = SegmentQueue<Work.Result>(limit: 2 * workers)
+      self.queue = queue
       let source = SegmentSource<Work>(
         path: path, map: reader.map, frames: Int64(segmentFrames), tailFrames: max(Self.leastTail, Int64(tailFrames)),
         work: work)
-      for (number, queue) in queues.enumerated() {
-        DispatchQueue(label: "decoder \(number)").async {
-          source.decode(from: number, step: workers, into: queue)
-        }
-      }
+      for number in 0..<workers { DispatchQueue(label: "decoder \(number)").async { source.decode(into: queue) } }
     }
     self.reader = reader
   }
 
-  deinit { for queue in queues { queue.cancel() } }
+  deinit { queue?.cancel() }
 
   /// Passes what follows to one of the two functions: samples, interleaved like those of `AudioReader.readInt16`, or
   /// the result of a segment's work.
@@ -92,8 +89,8 @@ package struct SegmentedReader<Work: SegmentWork>: ~Copyable {
   package mutating func read<E: Error>(
     _ samples: (Span<Int16>) throws(E) -> Void, result: (Work.Result) throws(E) -> Void
   ) throws(E) -> Int {
-    while isParallel, !isAtEnd {
-      let next = queues[segment % queues.count].take()
+    while isParallel, !isAtEnd, let queue {
+      let next = queue.take()
       guard matchesTail(next) else {
         decodeAlone()
         break
@@ -126,7 +123,7 @@ package struct SegmentedReader<Work: SegmentWork>: ~Copyable {
 
   /// Continues with a single reader, after the last samples known to be right.
   private mutating func decodeAlone() {
-    for queue in queues { queue.cancel() }
+    queue?.cancel()
     isParallel = false
     while reader.position < position {
       let frames = Int(min(position - reader.position, Int64(reader.framesPerRead)))
@@ -166,18 +163,19 @@ private struct SegmentSource<Work: SegmentWork>: Sendable {
   let tailFrames: Int64
   let work: @Sendable () -> Work
 
-  /// Decodes every `step`th segment until the file ends or the queue is canceled.
-  func decode(from first: Int, step: Int, into queue: SegmentQueue<Work.Result>) {
+  /// Decodes segments until the file ends or the queue is canceled.
+  func decode(into queue: SegmentQueue<Work.Result>) {
     // The reader that made the map has already checked the limits.
-    guard var reader = try? AudioReader(path: path, limits: .none, map: map) else { return queue.put(nil) }
+    guard var reader = try? AudioReader(path: path, limits: .none, map: map) else {
+      if let number = queue.begin() { queue.put(nil, number) }
+      return
+    }
     let work = work()
-    var start = Int64(first) * frames
-    while queue.waitForRoom() {
-      guard let segment = decode(from: start, with: work, &reader, queue) else { return queue.put(nil) }
-      let isLast = segment.frames < frames
-      queue.put(segment)
-      if isLast { return queue.put(nil) }
-      start += Int64(step) * frames
+    while let number = queue.begin() {
+      let segment = decode(from: Int64(number) * frames, with: work, &reader, queue)
+      let isOver = segment == nil
+      queue.put(segment, number)
+      if isOver { return }
     }
   }
 
