@@ -21,12 +21,12 @@ struct SegmentedReaderTests {
     return path
   }
 
-  /// Returns all samples, and whether the workers were used to the end.
+  /// Returns all samples, and whether the workers were used to the end. `other`: what they open instead.
   private func segmented(
-    _ path: String, workers: Int, segmentFrames: Int
+    _ path: String, workers: Int, segmentFrames: Int, opening other: String? = nil
   ) throws -> (samples: [Int16], isParallel: Bool) {
     var reader = SegmentedReader(
-      try AudioReader(path: path), path: path, workers: workers, segmentFrames: segmentFrames, tailFrames: 2000
+      try AudioReader(path: path), path: other ?? path, workers: workers, segmentFrames: segmentFrames, tailFrames: 2000
     ) { CollectedSegment() }
     var samples: [Int16] = []
     var position: Int64 = 0
@@ -55,6 +55,15 @@ struct SegmentedReaderTests {
       let equal = samples == whole
       #expect(equal && isParallel, "\(workers) workers, \(frames) frames")
     }
+  }
+
+  @Test("workers that can't open the file leave all of it to the reader that has opened it")
+  func missingFile() throws {
+    let path = try make(Self.kinds[0])
+    let (samples, isParallel) = try segmented(
+      path, workers: 2, segmentFrames: 30_000, opening: folder("missing.flac"))
+    let equal = try samples == decode(path)
+    #expect(equal && !isParallel)
   }
 
   /// The end is in a segment, in a tail, just after a segment, or exactly at its end.

@@ -115,7 +115,8 @@ package struct SegmentedReader<Work: SegmentWork>: ~Copyable {
 
   /// Whether a segment begins, or the file ends, as the previous one's tail says.
   private func matchesTail(_ next: DecodedSegment<Work.Result>?) -> Bool {
-    guard segment > 0 else { return true }
+    // A worker that couldn't open the file isn't a file without sound.
+    guard segment > 0 else { return next != nil }
     guard let next else { return tail.isEmpty }
     if endsWithTail, next.frames * Int64(reader.format.channels) != tail.count { return false }
     return next.head.starts(with: tail)
