@@ -34,9 +34,15 @@ struct CacheTable: Sendable {
     /// Whether the blocks that it is for are there by now.
     var isFulfilled: Bool {
       guard let object, let run else { return false }
-      return object.missingRuns(of: [object.version.range(of: run)]).isEmpty
+      return object.missingBytes(of: Set(run)) == 0
     }
 
+    /// Whether it is for the same bytes of an object as another one, and maybe more.
+    fileprivate func covers(_ other: Promise) -> Bool {
+      guard let object, object === other.object else { return false }
+      guard let run else { return true }
+      return other.run.map { $0.clamped(to: run) == $0 } ?? false
+    }
   }
 
   private(set) var entries: [ObjectKey: Entry] = [:]
@@ -132,19 +138,18 @@ struct CacheTable: Sendable {
 
   /// Several may fetch one object, or the same blocks of it.
   private static func bytes(ofOneObject promises: [Promise]) -> Int64 {
-    let lacking = promises.first?.object?.lackingBytes ?? 0
-    guard promises.allSatisfy({ $0.run != nil }) else { return lacking }
-    let blocks = Set(promises.compactMap(\.run)).reduce(0) { $0 + $1.count }
-    return min(lacking, Int64(blocks) * Int64(CachedVersion.blockBytes))
+    guard let object = promises.first?.object else { return 0 }
+    guard promises.allSatisfy({ $0.run != nil }) else { return object.lackingBytes }
+    let blocks = promises.reduce(into: Set<Int>()) { $0.formUnion($1.run ?? 0..<0) }
+    return max(0, object.missingBytes(of: blocks) - object.uncountedBytes)
   }
 
   /// The objects that room was promised for. O(promises).
   var promisedObjects: [CachedObject] { promises.values.compactMap(\.object) }
 
-  /// Whether room was promised for the same blocks already. O(promises).
+  /// Whether room was promised for the same bytes of an object already. O(promises).
   func hasPromised(_ promise: Promise) -> Bool {
-    guard let object = promise.object else { return false }
-    return promises.values.contains { $0.object === object && $0.run == promise.run }
+    promises.values.contains { $0.covers(promise) }
   }
 
   /// Adds a promise of room, until it is used or ends.

@@ -120,6 +120,17 @@ final class CachedObject: Sendable {
   /// How many bytes of the object aren't in the file.
   var missingBytes: Int64 { max(0, version.bytes - blockBytes.load(ordering: .relaxed)) }
 
+  /// How many bytes of these blocks aren't in the file.
+  func missingBytes(of wanted: Set<Int>) -> Int64 {
+    blocks.withLock { blocks in
+      wanted.reduce(0) { $0 + (blocks.states[$1] == .present ? 0 : Int64(length(of: $1))) }
+    }
+  }
+
+  /// How many bytes its file takes beside the blocks that are there: of blocks that are being written, or that were
+  /// wrong and will be written over.
+  var uncountedBytes: Int64 { takenBytes - blockBytes.load(ordering: .relaxed) }
+
   /// How many bytes its file may still grow by.
   var lackingBytes: Int64 { max(0, version.bytes - takenBytes) }
 
