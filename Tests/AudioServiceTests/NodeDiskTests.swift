@@ -51,7 +51,7 @@ import Testing
 
   @Test("a node begins no job while its disk is full or can't be written", arguments: [nil, StorageError.diskFull])
   func noClaim(fault: StorageError?) async throws {
-    let node = try Node()
+    let (node, begun) = (try Node(), ContinuousClock.now)
     if let fault { node.disk.check.withLock { $0 = fault } } else { node.disk.free.withLock { $0 = 0 } }
     let job = try node.submit()
     // As long as it takes to ask again.
@@ -61,7 +61,9 @@ import Testing
       return hasEnded == true || node.disk.looks.load(ordering: .relaxed) > looks + 2
     }
     #expect(try node.bench.catalog.job(job.id)?.attempts == 0, "another node may begin it")
-    #expect(node.bench.logged.failures.count == 1, "one line a minute: \(node.bench.logged.failures)")
+    // On a busy machine, this may take more than a minute.
+    let lines = 1...1 + Int((ContinuousClock.now - begun) / .seconds(60))
+    #expect(lines.contains(node.bench.logged.failures.count), "one line a minute: \(node.bench.logged.failures)")
     node.disk.free.withLock { $0 = nil }
     node.disk.check.withLock { $0 = nil }
     let ended = try await node.bench.finished(job.id)
