@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(
-    "a disk that claims to have room, as one with a quota does, is full if it refuses what is written",
+    "a disk that reports free space but refuses writes, as under a quota, is treated as full",
     .enabled(if: TestDisk.isAllowed))
   func hiddenLimit() async throws {
     let full = try await FullDisk(content, freeBytes: { 1 << 40 })

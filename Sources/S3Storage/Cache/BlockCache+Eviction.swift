@@ -68,7 +68,7 @@ extension BlockCache {
 
   /// How much less than what was promised the disk has free, in bytes; negative if it has more.
   private var lackingRoom: Int64 {
-    // Before it is looked how much of the promises is used: what is written in between must not lack.
+    // Read before the files are measured. The other way round, bytes written in between would count twice.
     let free = freeBytes()
     for object in table.withLock({ $0.promisedObjects }) { object.measure() }
     return room.promised - free

@@ -45,10 +45,10 @@ struct CacheFolder: Sendable {
   /// The path of the same file until all of the object is there.
   func partPath(of key: ObjectKey) -> String { "\(directory)/objects/\(Self.partPrefix)\(Self.name(of: key))" }
 
-  /// Returns the path of an object's file, which has the whole or a part of it; nil if there is none.
+  /// Returns the path of the file with an object or a part of it; nil if there is no such file.
   func file(of key: ObjectKey) -> String? { [partPath(of: key), path(of: key)].first(where: has) }
 
-  /// Whether there is a file, or the disk can't say that there is none.
+  /// Whether a file exists. If the disk can't tell, it counts as existing.
   func has(_ path: String) -> Bool {
     var status = stat()
     return unsafe stat(path, &status) == 0 || errno != ENOENT && errno != ENOTDIR
