@@ -11,20 +11,6 @@ extension Array<UInt8> {
 
   /// Appends a number in decimal digits, with a minus sign if it's negative.
   package mutating func append(decimal number: Int64) {
-    if number < 0 { append(0x2d) }
-    let magnitude = number.magnitude
-    // The longest number has 19 digits.
-    var (count, power) = (1, UInt64(10))
-    while count < 19, magnitude >= power { (count, power) = (count + 1, power &* 10) }
-    append(addingCapacity: count) { [count] output in
-      unsafe output.withUnsafeMutableBufferPointer { room, initializedCount in
-        var rest = magnitude
-        for index in (0..<count).reversed() {
-          unsafe room[index] = UInt8(truncatingIfNeeded: 0x30 + rest % 10)
-          rest /= 10
-        }
-        initializedCount = count
-      }
-    }
+    append(addingCapacity: 20) { $0.append(decimal: number) }
   }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Logging
 import Storage
 import Testing
@@ -40,9 +41,29 @@ import Testing
 
   @Test func textIsEscaped() throws {
     for text in [#"a"b\c"#, "a\tb", "caf\u{e9}", "a/b", "\u{7f}", "\u{1f}\u{8}\u{c}"] {
-      expectLogged(
-        RequestRecord(
-          request: nil, status: .badRequest, bytesReceived: 0, bytesSent: 0, seconds: 0, peer: text, requestID: text))
+      let record = try record("/a\"b", fields: ["traceparent": text])
+      record.request?.notes.note { ($0.key, $0.tenant) = (text, text) }
+      expectLogged(record)
     }
+  }
+
+  @Test func theLongestNumbersAndTextsHaveRoom() throws {
+    let text = String(repeating: "\u{1}", count: 10_000)
+    let request = try HTTPRequest(
+      method: .options, target: "/" + String(repeating: "\"", count: 10_000), fields: ["traceparent": text])
+    request.notes.note { ($0.key, $0.tenant) = (text, text) }
+    let line = RequestLine.bytes(
+      RequestRecord(
+        request: request, status: .ok, bytesReceived: .min, bytesSent: .max, seconds: 0x1p42 - 0.001,
+        peer: "[0000:0000:0000:0000:0000:0000:0000:0001]:65535", requestID: String(repeating: "x", count: 128)))
+    let members = try JSONDecoder().decode(Members.self, from: Data(line))
+    #expect(members.bytes_in == .min && members.bytes_out == .max && members.status == 200)
+    #expect(members.key == text && members.tenant == text && members.traceparent == text.replacing("\u{1}", with: " "))
+  }
+
+  private struct Members: Decodable {
+    var bytes_in, bytes_out: Int64
+    var status: Int
+    var key, tenant, traceparent: String
   }
 }

@@ -16,61 +16,78 @@ import Terms
 enum RequestLine {
   /// Returns the line of a request that ended at `time`, with its newline.
   static func bytes(_ record: RequestRecord, at time: Timestamp = .now) -> [UInt8] {
-    var line: [UInt8] = []
-    line.reserveCapacity(384)
-    line.append(literal: "{\"bytes_in\":")
-    line.append(decimal: record.bytesReceived)
-    line.append(literal: ",\"bytes_out\":")
-    line.append(decimal: record.bytesSent)
     let notes = record.notes
-    member(",\"key\":", notes?.key ?? "", to: &line)
-    line.append(literal: ",\"level\":\"info\",\"message\":\"request\"")
-    member(",\"method\":", record.method?.rawValue ?? "", to: &line)
-    line.append(literal: ",\"ms\":")
-    append(microseconds: Int64((record.seconds * 1e6).rounded()), to: &line)
-    member(",\"path\":", record.path ?? "", to: &line)
-    member(",\"peer\":", record.peer, to: &line)
-    member(",\"request_id\":", record.requestID, to: &line)
-    line.append(literal: ",\"status\":")
-    line.append(decimal: Int64(record.status?.code ?? 0))
-    member(",\"tenant\":", notes?.tenant ?? "", to: &line)
-    line.append(literal: ",\"time\":\"")
-    line.append(contentsOf: seconds.text(of: time))
-    let rest = Int(time.milliseconds % 1000)
-    for divisor in [100, 10, 1] { line.append(UInt8(ascii: "0") + UInt8(rest / divisor % 10)) }
-    line.append(literal: "Z\"")
-    member(",\"traceparent\":", record.traceparent ?? "", to: &line)
-    line.append(literal: "}\n")
+    let key = escaped(notes?.key ?? "")
+    // Neither methods nor addresses nor accepted identifiers contain anything that needs escapes.
+    let (method, peer, id) = (record.method?.rawValue ?? "", record.peer, record.requestID)
+    let path = escaped(record.path ?? "")
+    let tenant = escaped(notes?.tenant ?? "")
+    let traceparent = escaped(record.traceparent ?? "")
+    let second = seconds.text(of: time)
+    var room = ownRoom + second.count
+    for text in [key, method, path, peer, id, tenant, traceparent] { room += text.utf8.count }
+    var line: [UInt8] = []
+    line.append(addingCapacity: room) { line in
+      line.append(literal: "{\"bytes_in\":")
+      line.append(decimal: record.bytesReceived)
+      line.append(literal: ",\"bytes_out\":")
+      line.append(decimal: record.bytesSent)
+      member(",\"key\":\"", key, to: &line)
+      line.append(literal: ",\"level\":\"info\",\"message\":\"request\"")
+      member(",\"method\":\"", method, to: &line)
+      line.append(literal: ",\"ms\":")
+      append(microseconds: Int64((record.seconds * 1e6).rounded()), to: &line)
+      member(",\"path\":\"", path, to: &line)
+      member(",\"peer\":\"", peer, to: &line)
+      member(",\"request_id\":\"", id, to: &line)
+      line.append(literal: ",\"status\":")
+      line.append(decimal: Int64(record.status?.code ?? 0))
+      member(",\"tenant\":\"", tenant, to: &line)
+      line.append(literal: ",\"time\":\"")
+      line.append(copying: second.span)
+      let rest = Int(time.milliseconds % 1000)
+      line.append(UInt8(ascii: "0") + UInt8(rest / 100 % 10))
+      line.append(UInt8(ascii: "0") + UInt8(rest / 10 % 10))
+      line.append(UInt8(ascii: "0") + UInt8(rest % 10))
+      line.append(literal: "Z\"")
+      member(",\"traceparent\":\"", traceparent, to: &line)
+      line.append(literal: "}\n")
+    }
     return line
   }
 
+  /// At least the bytes of all names, numbers, and quotation marks.
+  private static let ownRoom = 320
+
   /// Appends milliseconds, without trailing zeros: 0.123, 12.5, 3.
-  private static func append(microseconds: Int64, to line: inout [UInt8]) {
+  private static func append(microseconds: Int64, to line: inout OutputSpan<UInt8>) {
     line.append(decimal: microseconds / 1000)
-    var (rest, divisor) = (microseconds % 1000, Int64(100))
-    if rest > 0 { line.append(UInt8(ascii: ".")) }
-    while rest > 0 {
-      line.append(UInt8(ascii: "0") + UInt8(rest / divisor))
-      (rest, divisor) = (rest % divisor, divisor / 10)
-    }
+    let rest = microseconds % 1000
+    guard rest > 0 else { return }
+    line.append(UInt8(ascii: "."))
+    line.append(UInt8(ascii: "0") + UInt8(rest / 100))
+    if rest % 100 > 0 { line.append(UInt8(ascii: "0") + UInt8(rest / 10 % 10)) }
+    if rest % 10 > 0 { line.append(UInt8(ascii: "0") + UInt8(rest % 10)) }
   }
 
-  private static func member(_ name: StaticString, _ text: String, to line: inout [UInt8]) {
+  /// `name`: with everything around it, up to the quotation mark before the text.
+  private static func member(_ name: StaticString, _ text: String, to line: inout OutputSpan<UInt8>) {
     guard !text.isEmpty else { return }
     line.append(literal: name)
+    line.append(copying: text.utf8.span)
     line.append(UInt8(ascii: "\""))
-    let start = line.count
-    line.append(contentsOf: text.utf8)
-    if needsEscapes(line, from: start) {
-      line.removeSubrange(start...)
-      for byte in text.utf8 { escape(byte, to: &line) }
-    }
-    line.append(UInt8(ascii: "\""))
+  }
+
+  /// Returns the text with escapes in place of what JSON doesn't allow in a string.
+  private static func escaped(_ text: String) -> String {
+    guard !text.isEmpty, needsEscapes(text.utf8.span) else { return text }
+    var bytes: [UInt8] = []
+    for byte in text.utf8 { escape(byte, to: &bytes) }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// Looks at every byte without stopping, so that the compiler can look at several at once.
-  private static func needsEscapes(_ line: [UInt8], from start: Int) -> Bool {
-    let text = line.span.extracting(start...)
+  private static func needsEscapes(_ text: Span<UInt8>) -> Bool {
     var found: UInt8 = 0
     for index in text.indices {
       let byte = text[index]

@@ -120,11 +120,11 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   }
 
   /// Appends, in wire format, the fields whose names are not in `others`.
-  func appendLines(missingIn others: HTTPFields, to bytes: inout [UInt8]) {
+  func appendLines(missingIn others: HTTPFields, to bytes: inout OutputSpan<UInt8>) {
     guard let section = shared?.section else { return }
     for entry in section.entries
     where others.shared?.section.first(section.lines.span.extracting(entry.name)) == nil {
-      bytes.append(contentsOf: section.lines[entry.line])
+      bytes.append(copying: section.lines.span.extracting(entry.line))
     }
   }
 

@@ -44,39 +44,46 @@ struct ResponseWriter: Sendable {
   /// Fields set by the server; those from handlers are dropped.
   private static let serversOwn = ["Content-Length", "Transfer-Encoding", "Connection", "Date", "X-Request-Id"]
 
+  /// At least the bytes of the names and of the values that are written here, with those of the longest length.
+  private static let ownRoom = 160
+
   /// Returns the head, including its empty line.
   func head(of response: HTTPResponse, framing: ResponseFraming, _ context: Context) -> [UInt8] {
-    var head: [UInt8] = []
-    head.reserveCapacity(320 + response.fields.lines.count + defaults.lines.count)
-    head.append(contentsOf: response.status.statusLine)
-    head.append(contentsOf: context.dateLine)
-    if Self.serversOwn.contains(where: response.fields.contains) {
-      var fields = response.fields
+    var fields = response.fields
+    if Self.serversOwn.contains(where: fields.contains) {
       for name in Self.serversOwn { fields.remove(name) }
-      head.append(contentsOf: fields.lines)
-    } else {
-      head.append(contentsOf: response.fields.lines)
     }
-    defaults.appendLines(missingIn: response.fields, to: &head)
-    if !context.requestID.isEmpty {
-      head.append(literal: "X-Request-Id: ")
-      head.append(contentsOf: context.requestID.utf8)
+    let statusLine = response.status.statusLine
+    let requestID = context.requestID
+    let room =
+      Self.ownRoom + statusLine.count + context.dateLine.count + fields.lines.count + defaults.lines.count
+      + requestID.utf8.count
+    var head: [UInt8] = []
+    head.append(addingCapacity: room) { head in
+      head.append(copying: statusLine.span)
+      head.append(copying: context.dateLine.span)
+      head.append(copying: fields.lines.span)
+      defaults.appendLines(missingIn: response.fields, to: &head)
+      if !requestID.isEmpty {
+        head.append(literal: "X-Request-Id: ")
+        head.append(copying: requestID.utf8.span)
+        head.append(literal: "\r\n")
+      }
+      switch framing {
+      case .noContent, .untilClose: break
+      case .chunked: head.append(literal: "Transfer-Encoding: chunked\r\n")
+      case .length(let length):
+        head.append(literal: "Content-Length: ")
+        head.append(decimal: length)
+        head.append(literal: "\r\n")
+      }
+      if !context.isPersistent {
+        head.append(literal: "Connection: close\r\n")
+      } else if context.version == .http10 {
+        head.append(literal: "Connection: keep-alive\r\n")
+      }
       head.append(literal: "\r\n")
     }
-    switch framing {
-    case .noContent, .untilClose: break
-    case .chunked: head.append(literal: "Transfer-Encoding: chunked\r\n")
-    case .length(let length):
-      head.append(literal: "Content-Length: ")
-      head.append(decimal: length)
-      head.append(literal: "\r\n")
-    }
-    if !context.isPersistent {
-      head.append(literal: "Connection: close\r\n")
-    } else if context.version == .http10 {
-      head.append(literal: "Connection: keep-alive\r\n")
-    }
-    head.append(literal: "\r\n")
     return head
   }
 
