@@ -71,13 +71,7 @@ package final class Router: HTTPResponder {
   /// The table, in its original order.
   package let routes: [Route]
 
-  private struct Node: Sendable {
-    /// Few and short, so a linear search beats hashing.
-    var literals: [(segment: String, node: Int)] = []
-    var parameter: Int?
-    var endpoints: [Endpoint] = []
-  }
-  private let nodes: [Node]
+  private let tree: RouteTree
   private let unrouted: @Sendable (RoutingError, HTTPRequest) throws -> HTTPAnswer
   private let problem: @Sendable (any Error, HTTPRequest) -> HTTPResponse
 
@@ -89,42 +83,17 @@ package final class Router: HTTPResponder {
     problem: @escaping @Sendable (any Error, HTTPRequest) -> HTTPResponse
   ) {
     (self.routes, self.unrouted, self.problem) = (routes, unrouted, problem)
-    var nodes = [Node()]
-    for route in routes { Self.add(route, to: &nodes) }
-    self.nodes = nodes
-  }
-
-  private static func add(_ route: Route, to nodes: inout [Node]) {
-    var node = 0
-    var names: [(name: String, position: Int)] = []
-    let segments = route.pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-    for (position, segment) in segments.enumerated() {
-      let isParameter = segment.hasPrefix("{") && segment.hasSuffix("}")
-      let known =
-        isParameter ? nodes[node].parameter : nodes[node].literals.first { $0.segment == segment }?.node
-      if isParameter { names.append((String(segment.dropFirst().dropLast()), position)) }
-      if known == nil {
-        nodes.append(Node())
-        if isParameter {
-          nodes[node].parameter = nodes.count - 1
-        } else {
-          nodes[node].literals.append((segment, nodes.count - 1))
-        }
-      }
-      node = known ?? nodes.count - 1
-    }
-    precondition(!nodes[node].endpoints.contains { $0.method == route.method }, "\(route.pattern) stands twice")
-    nodes[node].endpoints.append(Endpoint(route, names))
+    tree = RouteTree(routes)
   }
 
   /// Answers a request; any error thrown becomes a response through `problem`.
   package func respond(to request: HTTPRequest) -> HTTPAnswer {
     if request.target.path == "*" { return .now(Self.options(Set(routes.map(\.method)))) }
-    guard let node = find(request.target, 0, 0) else {
+    guard let node = tree.node(of: request.target) else {
       return attempt(request) { try unrouted(.notFound, request) }
     }
-    guard let endpoint = endpoint(node, request.method) else {
-      let methods = Set(nodes[node].endpoints.map(\.method))
+    guard let endpoint = tree.endpoint(node, request.method) else {
+      let methods = Set(tree.endpoints(node).map(\.method))
       if request.method == .options { return .now(Self.options(methods)) }
       return attempt(request) { try unrouted(.methodNotAllowed(allowed: Self.allowed(methods)), request) }
     }
@@ -150,23 +119,6 @@ package final class Router: HTTPResponder {
     do { return try await work() } catch { return problem(error, request) }
   }
 
-  private func endpoint(_ node: Int, _ method: HTTPMethod) -> Endpoint? {
-    for endpoint in nodes[node].endpoints where endpoint.method == method { return endpoint }
-    return method == .head ? endpoint(node, .get) : nil
-  }
-
-  /// Returns the node that matches a path from a segment on. Tries a literal before a parameter, and backtracks if the
-  /// literal leads nowhere.
-  private func find(_ target: RequestTarget, _ index: Int, _ node: Int) -> Int? {
-    guard index < target.segments.count else { return nodes[node].endpoints.isEmpty ? nil : node }
-    for literal in nodes[node].literals.indices
-    where nodes[node].literals[literal].segment == target.segments[index] {
-      if let found = find(target, index + 1, nodes[node].literals[literal].node) { return found }
-    }
-    guard let next = nodes[node].parameter, !target.segments[index].isEmpty else { return nil }
-    return find(target, index + 1, next)
-  }
-
   private static func options(_ methods: Set<HTTPMethod>) -> HTTPResponse {
     HTTPResponse(.noContent, fields: ["Allow": list(allowed(methods))])
   }
@@ -179,4 +131,84 @@ package final class Router: HTTPResponder {
   }
 
   static func list(_ methods: [HTTPMethod]) -> String { methods.map(\.rawValue).joined(separator: ", ") }
+}
+
+/// Routes as a tree of path segments. Its parts are lists without lists in them, so that a search copies none.
+private struct RouteTree: Sendable {
+  private struct Node: Sendable {
+    /// Its place among the literals of all nodes. Few and short, so a linear search beats hashing.
+    var literals = 0..<0
+    var parameter: Int?
+  }
+  private struct Literal: Sendable {
+    let segment: String
+    let node: Int
+  }
+  private var nodes: [Node] = []
+  private var literals: [Literal] = []
+  private var endpoints: [[Endpoint]] = []
+
+  /// Creates a tree. No two routes may have the same method and pattern.
+  init(_ routes: [Route]) {
+    var literals: [[Literal]] = []
+    func addNode() -> Int {
+      nodes.append(Node())
+      literals.append([])
+      endpoints.append([])
+      return nodes.count - 1
+    }
+    _ = addNode()
+    for route in routes {
+      var node = 0
+      var names: [(name: String, position: Int)] = []
+      let segments = route.pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+      for (position, segment) in segments.enumerated() {
+        if segment.hasPrefix("{"), segment.hasSuffix("}") {
+          names.append((String(segment.dropFirst().dropLast()), position))
+          let next = nodes[node].parameter ?? addNode()
+          nodes[node].parameter = next
+          node = next
+        } else if let known = literals[node].first(where: { $0.segment == segment }) {
+          node = known.node
+        } else {
+          let next = addNode()
+          literals[node].append(Literal(segment: segment, node: next))
+          node = next
+        }
+      }
+      precondition(!endpoints[node].contains { $0.method == route.method }, "\(route.pattern) stands twice")
+      endpoints[node].append(Endpoint(route, names))
+    }
+    for node in nodes.indices {
+      nodes[node].literals = self.literals.count..<self.literals.count + literals[node].count
+      self.literals += literals[node]
+    }
+  }
+
+  /// Returns the node that matches a path; nil if none does.
+  func node(of target: RequestTarget) -> Int? {
+    let segments = target.segments
+    return find(segments.span, 0, 0)
+  }
+
+  /// Returns the node that matches a path from a segment on. Tries a literal before a parameter, and backtracks if the
+  /// literal leads nowhere.
+  private func find(_ segments: Span<String>, _ index: Int, _ node: Int) -> Int? {
+    guard index < segments.count else { return endpoints[node].isEmpty ? nil : node }
+    let literals = literals.span
+    for literal in nodes[node].literals where literals[literal].segment == segments[index] {
+      if let found = find(segments, index + 1, literals[literal].node) { return found }
+    }
+    guard let next = nodes[node].parameter, !segments[index].isEmpty else { return nil }
+    return find(segments, index + 1, next)
+  }
+
+  /// The endpoints of a node, one for each method.
+  func endpoints(_ node: Int) -> [Endpoint] { endpoints[node] }
+
+  /// Returns the endpoint of a node for a method.
+  func endpoint(_ node: Int, _ method: HTTPMethod) -> Endpoint? {
+    for endpoint in endpoints[node] where endpoint.method == method { return endpoint }
+    return method == .head ? endpoint(node, .get) : nil
+  }
 }
