@@ -34,8 +34,10 @@ protocol EventHandler: AnyObject {
 
 /// Sends answers together with others. Called on the loop's queue.
 protocol AnswerSender: AnyObject {
-  /// Called once for each time that `sendsLater` returned true.
-  func sendQueued()
+  /// Writes what is queued, and nothing else. Called once for each time that `sendsLater` returned true.
+  func writeQueued()
+  /// Called after `writeQueued`, when all answers that are sent together are written.
+  func finishSending()
 }
 
 /// A serial queue with descriptors and deadlines, which also runs async code. Private state is confined to `queue`;
@@ -65,6 +67,8 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   private var timerSetTo: Instant?
   /// Those whose answers are sent together.
   private var senders: [any AnswerSender] = []
+  /// Empty, except while `sendAnswers` calls them.
+  private var sending: [any AnswerSender] = []
   private var isDelivering = false
   private var dateSecond = 0
   private var dateText: [UInt8] = []
@@ -127,6 +131,10 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   /// Whether the caller is on this loop's queue.
   var isCurrent: Bool { DispatchQueue.getSpecific(key: Self.key) == ObjectIdentifier(self) }
+
+  /// Checks in debug builds that the caller is on this loop's queue. `dispatchPrecondition` would also check in
+  /// releases, several times in each request.
+  func assertIsCurrent() { assert(isCurrent, "a connection is used on its loop") }
 
   /// Runs a block on the loop, soon.
   func async(_ block: @escaping @Sendable () -> Void) {
@@ -314,7 +322,8 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   /// sender sends it itself.
   ///
   /// Answers that are sent one after the other wake their clients up less often, and the system's code and the
-  /// service's own take turns in the processor's caches less often.
+  /// service's own take turns in the processor's caches less often. Therefore nothing but the call that sends is made
+  /// for each of them before the last one is sent.
   func sendsLater(_ sender: any AnswerSender) -> Bool {
     guard isDelivering else { return false }
     senders.append(sender)
@@ -323,9 +332,10 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   private func sendAnswers() {
     while !senders.isEmpty {
-      let present = senders
-      senders.removeAll(keepingCapacity: true)
-      for sender in present { sender.sendQueued() }
+      swap(&senders, &sending)
+      for sender in sending { sender.writeQueued() }
+      for sender in sending { sender.finishSending() }
+      sending.removeAll(keepingCapacity: true)
     }
   }
 

@@ -1,5 +1,3 @@
-import Dispatch
-
 // Input is read only when it can be used: a head once the last answer is written, content when the handler reads it,
 // anything while lingering. Otherwise the socket's buffer fills up and the client waits.
 
@@ -7,7 +5,7 @@ extension HTTPConnection {
   /// Reads input while there is some and it is wanted. A handler that is started here and answers immediately calls
   /// this again and finds the loop running, so pipelined requests are served in a loop, not by recursion.
   func advance() {
-    dispatchPrecondition(condition: .onQueue(loop.queue))
+    loop.assertIsCurrent()
     guard !isAdvancing else { return }
     isAdvancing = true
     var rounds = 0
@@ -202,7 +200,7 @@ extension HTTPConnection {
 
   /// Handles the handler's request for the next piece.
   func wantBody(_ id: UInt64, _ continuation: CheckedContinuation<Result<[UInt8]?, RequestBodyError>, Never>) {
-    dispatchPrecondition(condition: .onQueue(loop.queue))
+    loop.assertIsCurrent()
     guard isCurrent(id) else { return continuation.resume(returning: .failure(.truncated)) }
     returnPiece()
     if let fault = state.bodyFault { return continuation.resume(returning: .failure(fault)) }

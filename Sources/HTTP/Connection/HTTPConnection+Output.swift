@@ -1,5 +1,3 @@
-import Dispatch
-
 // Output is queued and written as fast as the client takes it. Head and content leave in one call. A stream is asked
 // for its next piece only while little is queued.
 
@@ -21,7 +19,7 @@ extension HTTPConnection {
 
   /// Queues the head and the content. If the content is a stream, returns it for the caller to send.
   func begin(_ response: HTTPResponse, exchange id: UInt64) -> Stream? {
-    dispatchPrecondition(condition: .onQueue(loop.queue))
+    loop.assertIsCurrent()
     guard isCurrent(id) else { return nil }
     let request = exchange?.request
     let method = request?.method ?? (parser.isHead ? .head : .get)
@@ -96,12 +94,20 @@ extension HTTPConnection {
 
   /// Writes until the queue is empty or the client's window is full.
   func flush() {
-    dispatchPrecondition(condition: .onQueue(loop.queue))
+    if write() { settle() }
+  }
+
+  /// Writes queued output. Returns whether `settle` is to be called.
+  private func write() -> Bool {
+    loop.assertIsCurrent()
     var rounds = 0
     while isWritable, !output.isEmpty {
       rounds += 1
       // Eight calls send up to 4 MB of a file; then it's another connection's turn.
-      if rounds > 8 { return loop.async { [self] in sendQueued() } }
+      if rounds > 8 {
+        loop.async { [self] in sendQueued() }
+        return false
+      }
       switch output.write(to: socket) {
       case .moved(let count):
         exchange?.bytesSent += Int64(count)
@@ -111,9 +117,16 @@ extension HTTPConnection {
         _ = state.on(.outputBlocked, at: loop.now)
       case .ended, .failed:
         socket.abort()
-        return perform(state.on(.reset, at: loop.now))
+        perform(state.on(.reset, at: loop.now))
+        return false
       }
     }
+    if output.isEmpty, answerIsQueued { exchange?.ended = loop.currentTime() }
+    return true
+  }
+
+  /// Lets everything go on that has waited for the client to take output.
+  private func settle() {
     if output.byteCount < core.limits.queuedBytes, let waiter = roomWaiter {
       roomWaiter = nil
       waiter.resume()
@@ -121,9 +134,19 @@ extension HTTPConnection {
     if output.isEmpty { outputEmptied() }
   }
 
-  func sendQueued() {
-    flush()
+  func writeQueued() { isUnsettled = write() }
+
+  func finishSending() {
+    if isUnsettled {
+      isUnsettled = false
+      settle()
+    }
     advance()
+  }
+
+  private func sendQueued() {
+    writeQueued()
+    finishSending()
   }
 
   private func outputEmptied() {

@@ -1,5 +1,3 @@
-import Dispatch
-
 /// One client's connection: performs what `ConnectionState` decides. All state is confined to the loop's queue.
 ///
 /// This file covers the connection's life; `HTTPConnection+Input` reads and `HTTPConnection+Output` writes.
@@ -36,6 +34,8 @@ final class HTTPConnection: EventHandler, AnswerSender, @unchecked Sendable {
   var output = OutputQueue()
   var isWritable = true
   var answerIsQueued = false
+  /// Whether output was written and nothing has been made of that yet.
+  var isUnsettled = false
   var roomWaiter: CheckedContinuation<Void, Never>?
 
   // The current exchange.
@@ -140,6 +140,8 @@ final class HTTPConnection: EventHandler, AnswerSender, @unchecked Sendable {
     let fields: HTTPFields
     let requestID: String
     let began: Instant
+    /// When its last byte was written; nil before that.
+    var ended: Instant?
     var status: HTTPStatus?
     var bytesReceived: Int64 = 0
     var bytesSent: Int64 = 0
@@ -220,14 +222,14 @@ final class HTTPConnection: EventHandler, AnswerSender, @unchecked Sendable {
     loop.pieceBuffers.freeUnused()
     guard let exchange else { return }
     self.exchange = nil
-    let now = loop.currentTime()
+    let ended = exchange.ended ?? loop.currentTime()
     tally.count(
-      exchange.status, bytesSent: exchange.bytesSent, nanoseconds: now.nanoseconds &- exchange.began.nanoseconds)
+      exchange.status, bytesSent: exchange.bytesSent, nanoseconds: ended.nanoseconds &- exchange.began.nanoseconds)
     guard let onCompleted = core.configuration.onCompleted else { return }
     onCompleted(
       RequestRecord(
         request: exchange.request, status: exchange.status, bytesReceived: exchange.bytesReceived,
-        bytesSent: exchange.bytesSent, seconds: now.seconds(since: exchange.began), peer: peer,
+        bytesSent: exchange.bytesSent, seconds: ended.seconds(since: exchange.began), peer: peer,
         requestID: exchange.requestID))
   }
 

@@ -45,9 +45,16 @@ struct OutputQueue {
 
   mutating func removeAll() { self = OutputQueue() }
 
+  /// Forgets what has been sent, which is everything, and keeps the room for the next answer.
+  private mutating func becomeEmpty() {
+    segments.removeAll(keepingCapacity: true)
+    (first, offset, byteCount) = (0, 0, 0)
+  }
+
   /// Writes as much as one system call takes.
   mutating func write(to socket: Socket) -> Socket.Transfer {
     let result: Socket.Transfer
+    var includesAll = false
     switch segments[first] {
     case .bytes(let bytes):
       var second: [UInt8] = []
@@ -55,13 +62,16 @@ struct OutputQueue {
       if first + 1 < segments.count {
         if case .bytes(let next) = segments[first + 1] { second = next } else { more = true }
       }
+      includesAll = !more && first + 2 >= segments.count
       result = socket.send(bytes, from: Int(offset), second, more: more)
     case .file(let file):
       // Half a megabyte per call, so that one fast client doesn't hold up the loop.
       result = socket.send(
         file: file.descriptor, at: file.offset + offset, count: Int(min(file.length - offset, 512 * 1024)))
     }
-    if case .moved(let count) = result { advance(by: Int64(count)) }
+    if case .moved(let count) = result {
+      if includesAll, count == byteCount { becomeEmpty() } else { advance(by: Int64(count)) }
+    }
     return result
   }
 
@@ -80,8 +90,7 @@ struct OutputQueue {
       }
     }
     if isEmpty {
-      segments.removeAll(keepingCapacity: true)
-      first = 0
+      becomeEmpty()
     } else if first >= 64 {
       segments.removeFirst(first)
       first = 0
