@@ -8,8 +8,8 @@ let strict: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
 ]
 
-/// For the server, which handles each request in hundreds of short calls: debug builds, in which the tests run, check at
-/// run time that no two accesses to a variable overlap, and releases don't, which saves 6 % of the instructions.
+/// For the server, which handles each request in hundreds of short calls: debug builds, in which the tests run, check
+/// at run time that no two accesses to a variable overlap. Releases don't, which saves 6 % of the instructions.
 let checkedInDebug: [SwiftSetting] = [
   .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
 ]
