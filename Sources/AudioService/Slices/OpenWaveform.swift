@@ -6,17 +6,26 @@ import Storage
 import Synchronization
 import Waveform
 
-/// A recording's waveform, as far as it has been built.
-struct OpenWaveform: Sendable {
+/// A recording's waveform, as far as it has been built. It is a class because all threads use the same ones, and would
+/// wait for each other to count the references of a copy's members.
+final class OpenWaveform: Sendable {
   let recording: RecordingID
   let tenant: Tenant
   let extent: WaveformExtent
   /// The finished pyramid's key; nil while it grows.
-  var key: ObjectKey?
+  let key: ObjectKey?
   /// nil until there is a point.
-  var pyramid: PyramidFile?
+  let pyramid: PyramidFile?
   /// The samples, for scales finer than the pyramid's; nil while the audio is still being made.
-  var sound: RecordedSound?
+  let sound: RecordedSound?
+
+  init(
+    recording: RecordingID, tenant: Tenant, extent: WaveformExtent, key: ObjectKey? = nil, pyramid: PyramidFile? = nil,
+    sound: RecordedSound? = nil
+  ) {
+    (self.recording, self.tenant, self.extent, self.key) = (recording, tenant, extent, key)
+    (self.pyramid, self.sound) = (pyramid, sound)
+  }
 
   /// The same recording with nothing to show.
   var emptied: OpenWaveform {

@@ -219,11 +219,11 @@ final class WaveformTable: Sendable {
 
   private func growing(_ recording: Recording, _ job: LiveJob?) throws -> OpenWaveform? {
     if let job, job.address != nil, let mirrors { return mirrored(recording, job.progress, mirrors.mirror(of: job)) }
-    var waveform = unopened(recording, job?.progress)
-    guard let job, waveform.extent.availableFrames > 0 else { return waveform }
+    guard let job, extent(of: recording, job.progress).availableFrames > 0 else {
+      return unopened(recording, job?.progress)
+    }
     guard let pyramid = try growingPyramid(recording.id, job) else { return nil }
-    waveform.pyramid = pyramid
-    return waveform
+    return unfinished(recording, job.progress, pyramid)
   }
 
   /// Returns what has been copied of a waveform that another node writes.
@@ -232,9 +232,8 @@ final class WaveformTable: Sendable {
   ) -> OpenWaveform {
     var copied = progress
     copied?.readyFrames = min(progress?.readyFrames ?? 0, mirror?.readyFrames ?? 0)
-    var waveform = unopened(recording, copied)
-    if waveform.extent.availableFrames > 0 { waveform.pyramid = mirror?.file }
-    return waveform
+    let hasPoints = extent(of: recording, copied).availableFrames > 0
+    return unfinished(recording, copied, hasPoints ? mirror?.file : nil)
   }
 
   private func recording(_ id: RecordingID, of tenant: Tenant) throws -> Recording {
@@ -244,7 +243,14 @@ final class WaveformTable: Sendable {
 
   /// Returns a waveform without a file.
   private func unopened(_ recording: Recording, _ progress: WorkerProgress?) -> OpenWaveform {
-    OpenWaveform(recording: recording.id, tenant: recording.tenant, extent: extent(of: recording, progress))
+    unfinished(recording, progress, nil)
+  }
+
+  private func unfinished(
+    _ recording: Recording, _ progress: WorkerProgress?, _ pyramid: PyramidFile?
+  ) -> OpenWaveform {
+    OpenWaveform(
+      recording: recording.id, tenant: recording.tenant, extent: extent(of: recording, progress), pyramid: pyramid)
   }
 
   private func open(_ file: LocalFile) throws(WaveformError) -> PyramidFile {
