@@ -7,17 +7,18 @@ struct WrittenFieldsTests {
   @Test func fieldsWrittenAsBytesEqualThoseOfAList() {
     let written = HTTPFields { fields in
       fields.add("Vary", "Accept")
-      fields.add("Length") { $0.append(decimal: 1234) }
-      fields.add("Empty") { _ in }
+      fields.add("Length", room: 4) { $0.append(decimal: 1234) }
+      fields.add("Empty", room: 0) { _ in }
+      fields.add("Text", String(repeating: "x", count: 1000))
     }
-    #expect(written == ["Vary": "Accept", "Length": "1234", "Empty": ""])
+    #expect(written == ["Vary": "Accept", "Length": "1234", "Empty": "", "Text": String(repeating: "x", count: 1000)])
     #expect(written["length"] == "1234")
-    #expect(written.count == 3)
+    #expect(written.count == 4)
   }
 
   @Test func aWrittenValueCannotEndItsLine() {
     let written = HTTPFields { fields in
-      fields.add("Name") { $0.append(contentsOf: "a\r\nSet-Cookie: b\u{0}\t\u{7f}".utf8) }
+      fields.add("Name", "a\r\nSet-Cookie: b\u{0}\t\u{7f}" as String)
     }
     #expect(written == ["Name": "a  Set-Cookie: b \t "])
   }

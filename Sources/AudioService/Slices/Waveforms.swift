@@ -196,8 +196,8 @@ struct Waveforms: Sendable {
     var isText = true
     if case .dat = key.form { isText = false }
     return HTTPFields { fields in
-      fields.add("Stillwave-Start-Frame") { $0.append(decimal: window.startFrame) }
-      fields.add("Stillwave-Available-Frames") { $0.append(decimal: window.extent.availableFrames) }
+      fields.add("Stillwave-Start-Frame", room: 20) { $0.append(decimal: window.startFrame) }
+      fields.add("Stillwave-Available-Frames", room: 20) { $0.append(decimal: window.extent.availableFrames) }
       fields.add("Stillwave-Complete", isComplete ? "true" : "false")
       // A cache would keep one copy per value of each field that is named, and browsers differ in theirs.
       switch (key.isNegotiated, isText) {
@@ -206,15 +206,20 @@ struct Waveforms: Sendable {
       case (false, true): fields.add("Vary", "Accept-Encoding")
       case (false, false): break
       }
-      fields.add("Cache-Control") { $0.append(contentsOf: (isComplete ? immutable : "no-store").utf8) }
-      fields.add("Content-Type") { $0.append(contentsOf: (isText ? "application/json" : datType).utf8) }
-      if isComplete { fields.add("ETag") { appendEntityTag(key.recording, window, key.form, to: &$0) } }
+      fields.add("Cache-Control", isComplete ? immutable : "no-store")
+      fields.add("Content-Type", isText ? "application/json" : datType)
+      if isComplete {
+        fields.add("ETag", room: tagLimit) { appendEntityTag(key.recording, window, key.form, to: &$0) }
+      }
     }
   }
 
+  /// At least the bytes of an entity tag with numbers of the greatest length.
+  private static let tagLimit = 256
+
   /// A recording's audio never changes, so its id, the form's version, and the window identify the bytes.
   private static func appendEntityTag(
-    _ id: RecordingID, _ window: WaveformWindow, _ form: WaveformForm, to tag: inout [UInt8]
+    _ id: RecordingID, _ window: WaveformWindow, _ form: WaveformForm, to tag: inout OutputSpan<UInt8>
   ) {
     tag.append(literal: "\"w1-")
     id.appendText(to: &tag)
@@ -226,22 +231,22 @@ struct Waveforms: Sendable {
       tag.append(decimal: Int64(version))
     case .peaksJSON: tag.append(literal: "-p")
     }
-    for number in [Int64(window.scale), window.firstPixel, Int64(window.pixelCount)] {
-      tag.append(literal: "-")
-      tag.append(decimal: number)
-    }
+    append(Int64(window.scale), to: &tag)
+    append(window.firstPixel, to: &tag)
+    append(Int64(window.pixelCount), to: &tag)
     switch window.query.channels {
     case .mix: tag.append(literal: "-m")
     case .split: tag.append(literal: "-s")
-    case .channel(let number):
-      tag.append(literal: "-")
-      tag.append(decimal: Int64(number))
+    case .channel(let number): append(Int64(number), to: &tag)
     }
-    for number in [window.query.measures.rawValue, window.query.bits.rawValue] {
-      tag.append(literal: "-")
-      tag.append(decimal: Int64(number))
-    }
+    append(Int64(window.query.measures.rawValue), to: &tag)
+    append(Int64(window.query.bits.rawValue), to: &tag)
     tag.append(literal: "\"")
+  }
+
+  private static func append(_ number: Int64, to tag: inout OutputSpan<UInt8>) {
+    tag.append(literal: "-")
+    tag.append(decimal: number)
   }
 }
 

@@ -36,14 +36,20 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   package struct Writer {
     fileprivate var section = FieldSection()
 
-    /// Adds a field whose value is what `write` appends. Control bytes in the value become spaces.
-    package mutating func add(_ name: StaticString, _ write: (inout [UInt8]) -> Void) {
-      section.append(name, write)
+    /// Adds a field whose value is what `write` appends, at most `room` bytes. Control bytes in the value become spaces.
+    package mutating func add(_ name: StaticString, room: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
+      section.append(name, room: room, write)
     }
 
     /// Adds a field.
     package mutating func add(_ name: StaticString, _ value: StaticString) {
-      section.append(name) { $0.append(literal: value) }
+      section.append(name, room: value.utf8CodeUnitCount) { $0.append(literal: value) }
+    }
+
+    /// Adds a field. Control bytes in the value become spaces.
+    package mutating func add(_ name: StaticString, _ value: String) {
+      let value = value.utf8.span
+      section.append(name, room: value.count) { $0.append(copying: value) }
     }
   }
 
@@ -198,25 +204,27 @@ struct FieldSection: Sendable {
     lines.append(ASCII.lineFeed)
   }
 
-  /// Adds a field whose value is what `write` appends to the bytes.
-  fileprivate mutating func append(_ name: StaticString, _ write: (inout [UInt8]) -> Void) {
+  /// Adds a field whose value is what `write` appends, at most `room` bytes.
+  fileprivate mutating func append(_ name: StaticString, room: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
     assert(name.description.utf8.allSatisfy(ASCII.isTokenByte), "a field name is a token")
     if entries.isEmpty {
       lines.reserveCapacity(400)
       entries.reserveCapacity(8)
     }
     let start = lines.count
-    lines.append(literal: name)
-    lines.append(literal: ": ")
-    let valueStart = lines.count
-    write(&lines)
-    let valueLength = lines.count - valueStart
-    if !Self.isClean(lines.span.extracting(valueStart...)) {
-      for index in valueStart..<lines.count where !ASCII.isFieldValueByte(lines[index]) { lines[index] = ASCII.space }
+    let nameLength = name.utf8CodeUnitCount
+    lines.append(addingCapacity: nameLength + room + 4) { line in
+      line.append(literal: name)
+      line.append(literal: ": ")
+      write(&line)
+      line.append(literal: "\r\n")
     }
-    nameLengths |= Self.bit(name.utf8CodeUnitCount)
-    entries.append(Entry(start: start, nameLength: name.utf8CodeUnitCount, valueLength: valueLength))
-    lines.append(literal: "\r\n")
+    let entry = Entry(start: start, nameLength: nameLength, valueLength: lines.count - start - nameLength - 4)
+    if !Self.isClean(lines.span.extracting(entry.value)) {
+      for index in entry.value where !ASCII.isFieldValueByte(lines[index]) { lines[index] = ASCII.space }
+    }
+    nameLengths |= Self.bit(nameLength)
+    entries.append(entry)
   }
 
   /// Adds a field from any source.

@@ -60,24 +60,21 @@ struct UUIDv7: Hashable, Comparable, Sendable {
 
   var text: String {
     var digits: [UInt8] = []
-    digits.reserveCapacity(36)
-    appendText(to: &digits)
+    digits.append(addingCapacity: 36) { appendText(to: &$0) }
     return String(decoding: digits, as: UTF8.self)
   }
 
-  /// Appends the bytes of `text`.
-  func appendText(to bytes: inout [UInt8]) {
-    bytes.append(addingCapacity: 36) { output in
-      var (word, rest) = (high, low)
-      for position in 0..<36 {
-        if Self.isDash(position) {
-          output.append(UInt8(ascii: "-"))
-          continue
-        }
-        let digit = UInt8(truncatingIfNeeded: word >> 60)
-        output.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
-        (word, rest) = (word << 4 | rest >> 60, rest << 4)
+  /// Appends the 36 bytes of `text`.
+  func appendText(to output: inout OutputSpan<UInt8>) {
+    var (word, rest) = (high, low)
+    for position in 0..<36 {
+      if Self.isDash(position) {
+        output.append(UInt8(ascii: "-"))
+        continue
       }
+      let digit = UInt8(truncatingIfNeeded: word >> 60)
+      output.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
+      (word, rest) = (word << 4 | rest >> 60, rest << 4)
     }
   }
 

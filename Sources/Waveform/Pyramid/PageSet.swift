@@ -11,12 +11,14 @@ struct PageSet {
   /// are missing.
   init(of count: Int, in directory: PageDirectory, _ find: (UnsafeMutableBufferPointer<PagePoints?>) -> Int) {
     self.directory = directory
-    var missing = 0
-    points = unsafe [PagePoints?](unsafeUninitializedCapacity: count) { room, initializedCount in
-      missing = unsafe find(room.extracting(..<count))
-      initializedCount = count
+    var (points, missing): ([PagePoints?], Int) = ([], 0)
+    points.append(addingCapacity: count) { output in
+      unsafe output.withUnsafeMutableBufferPointer { room, initializedCount in
+        missing = unsafe find(room.extracting(..<count))
+        initializedCount = count
+      }
     }
-    missingCount = missing
+    (self.points, missingCount) = (points, missing)
   }
 
   /// Whether a page is missing.

@@ -32,15 +32,19 @@ struct PointRow {
     first = firstBlock * Int64(perBlock)
     let blocks = pages.count / lanes
     let count = blocks * perBlock
-    points = unsafe [UInt32](unsafeUninitializedCapacity: count + Self.padding) { row, initializedCount in
-      unsafe pages.withAddresses(ofLane: lane) { addresses in
-        if let row = row.baseAddress, let addresses = unsafe addresses {
-          unsafe peak_gather(row, addresses, lanes, blocks, Int32(level))
+    var points: [UInt32] = []
+    points.append(addingCapacity: count + Self.padding) { output in
+      unsafe output.withUnsafeMutableBufferPointer { row, initializedCount in
+        unsafe pages.withAddresses(ofLane: lane) { addresses in
+          if let row = row.baseAddress, let addresses = unsafe addresses {
+            unsafe peak_gather(row, addresses, lanes, blocks, Int32(level))
+          }
         }
+        initializedCount = count
       }
-      for index in count..<count + Self.padding { unsafe row[index] = 0 }
-      initializedCount = count + Self.padding
+      output.append(repeating: 0, count: Self.padding)
     }
+    self.points = points
   }
 
   /// The number after the last point's.

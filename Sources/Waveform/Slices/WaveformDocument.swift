@@ -22,11 +22,6 @@ package struct WaveformDocument: Sendable {
   /// The form in which it is written.
   package let form: WaveformForm
 
-  private struct Section: Sendable {
-    var opening: [UInt8]
-    var numbers: Numbers
-  }
-
   private enum Numbers: Sendable {
     /// Minimum and maximum in JSON.
     case peaks, rms, average
@@ -36,8 +31,9 @@ package struct WaveformDocument: Sendable {
     case binary
   }
 
-  private var sections: [Section] = []
-  private var closing: [UInt8] = []
+  private let sections: [Numbers]
+  /// The number of pixels that is written.
+  private let length: Int
 
   /// Creates a document. Call `WaveformWindow.check` first to find out whether the form supports the query.
   package init(_ window: WaveformWindow, as form: WaveformForm) {
@@ -45,35 +41,35 @@ package struct WaveformDocument: Sendable {
   }
 
   fileprivate init(_ window: WaveformWindow, as form: WaveformForm, length: Int) {
-    self.window = window
-    self.form = form
+    (self.window, self.form, self.length) = (window, form, length)
     switch form {
-    case .json: planJSON(length)
-    case .strictJSON:
-      var opening = head(length)
-      opening.append(contentsOf: ",\"data\":[".utf8)
-      sections = [Section(opening: opening, numbers: .peaks)]
-      closing = Array("]}\n".utf8)
-    case .peaksJSON: planPeaks()
-    case .dat(let version): sections = [Section(opening: datHeader(version, length), numbers: .binary)]
+    case .json:
+      let measures = window.query.measures
+      let all: [(Measures, Numbers)] = [(.peak, .peaks), (.rms, .rms), (.average, .average)]
+      sections = measures == .peak ? [.peaks] : all.filter { measures.contains($0.0) }.map(\.1)
+    case .strictJSON: sections = [.peaks]
+    case .peaksJSON: sections = (0..<window.lanes).map { .fractions(lane: $0) }
+    case .dat: sections = [.binary]
     }
   }
 
   /// The total size in bytes if it is known in advance, which it is for `.dat`.
   package var byteCount: Int64? {
     guard case .dat = form else { return nil }
-    return Int64(sections[0].opening.count) + window.numberCount * (window.query.bits == .eight ? 1 : 2)
+    var header: [UInt8] = []
+    open(0, in: &header)
+    return Int64(header.count) + window.numberCount * (window.query.bits == .eight ? 1 : 2)
   }
 
   /// Returns the whole document, from the slice of its whole window.
   package func bytes(of slice: WaveformSlice) -> [UInt8] {
     var text: [UInt8] = []
     text.reserveCapacity(7 * (slice.data.count + slice.rms.count + slice.average.count) + 400)
-    for section in sections {
-      text.append(contentsOf: section.opening)
-      write(section.numbers, of: slice, to: &text)
+    for section in sections.indices {
+      open(section, in: &text)
+      write(sections[section], of: slice, to: &text)
     }
-    text.append(contentsOf: closing)
+    close(&text)
     return text
   }
 
@@ -99,15 +95,18 @@ package struct WaveformDocument: Sendable {
       guard section <= document.sections.count else { return nil }
       guard section < document.sections.count else {
         section += 1
-        return document.closing.isEmpty ? nil : document.closing
+        var closing: [UInt8] = []
+        document.close(&closing)
+        return closing.isEmpty ? nil : closing
       }
       let present = document.sections[section]
-      let last = min(pixel + pixelsEach(present.numbers), document.window.pixelCount)
-      var text = pixel == 0 ? present.opening : document.separator
+      let last = min(pixel + pixelsEach(present), document.window.pixelCount)
+      var text: [UInt8] = []
+      if pixel == 0 { document.open(section, in: &text) } else { document.separate(&text) }
       if pixel < last {
         var part = document.window.part(pixel..<last)
-        if case .fractions(let lane) = present.numbers, part.lanes > 1 { part = part.lane(lane) }
-        document.write(present.numbers, of: try slice(part), to: &text)
+        if case .fractions(let lane) = present, part.lanes > 1 { part = part.lane(lane) }
+        document.write(present, of: try slice(part), to: &text)
       }
       pixel = last
       if pixel == document.window.pixelCount { (section, pixel) = (section + 1, 0) }
@@ -125,81 +124,92 @@ package struct WaveformDocument: Sendable {
 
   // MARK: Sections
 
-  private mutating func planJSON(_ length: Int) {
-    let measures = window.query.measures
-    var before = head(length)
-    func plan(_ measure: Measures, _ name: StaticString, _ numbers: Numbers) {
-      guard measures.contains(measure) else { return }
-      before.append(literal: name)
-      sections.append(Section(opening: before, numbers: numbers))
-      before = [UInt8(ascii: "]")]
+  /// Appends what comes before a section's numbers. Interpolating the members took about as long as writing a thousand
+  /// numbers.
+  private func open(_ section: Int, in text: inout [UInt8]) {
+    text.append(addingCapacity: Self.mostAround) { text in
+      switch (form, sections[section]) {
+      case (.json, let numbers), (.strictJSON, let numbers):
+        if section == 0 { writeHead(to: &text) } else { text.append(literal: "]") }
+        switch numbers {
+        case .rms: text.append(literal: ",\"rms\":[")
+        case .average: text.append(literal: ",\"average\":[")
+        case .peaks, .fractions, .binary: text.append(literal: ",\"data\":[")
+        }
+      case (.peaksJSON, _): text.append(literal: section == 0 ? "{\"peaks\":[[" : "],[")
+      case (.dat(let version), _): writeHeader(version, to: &text)
+      }
     }
-    plan(.peak, ",\"data\":[", .peaks)
-    plan(.rms, ",\"rms\":[", .rms)
-    plan(.average, ",\"average\":[", .average)
+  }
+
+  /// Appends what comes after the numbers of the last section.
+  private func close(_ text: inout [UInt8]) {
+    switch form {
+    case .json: text.append(addingCapacity: Self.mostAround, initializingWith: writeExtent)
+    case .strictJSON: text.append(literal: "]}\n")
+    case .peaksJSON:
+      let seconds = Double(window.frameRange.count) / Double(window.extent.sampleRate)
+      text.append(contentsOf: "]],\"duration\":\(seconds)}".utf8)
+    case .dat: break
+    }
+  }
+
+  /// At least the bytes before or after a section, with six numbers of the greatest length.
+  private static let mostAround = 256
+
+  private func writeHead(to text: inout OutputSpan<UInt8>) {
+    text.append(literal: "{\"version\":2,\"channels\":")
+    text.append(decimal: Int64(window.lanes))
+    text.append(literal: ",\"sample_rate\":")
+    text.append(decimal: Int64(window.extent.sampleRate))
+    text.append(literal: ",\"samples_per_pixel\":")
+    text.append(decimal: Int64(window.scale))
+    text.append(literal: ",\"bits\":")
+    text.append(decimal: Int64(window.query.bits.rawValue))
+    text.append(literal: ",\"length\":")
+    text.append(decimal: Int64(length))
+  }
+
+  private func writeExtent(to text: inout OutputSpan<UInt8>) {
     let extent = window.extent
     let total = extent.isComplete ? extent.availableFrames : extent.totalFrames
-    closing = before
-    closing.reserveCapacity(128)
-    closing.append(literal: ",\"start_frame\":")
-    closing.append(decimal: window.startFrame)
-    closing.append(literal: ",\"available_frames\":")
-    closing.append(decimal: extent.availableFrames)
-    closing.append(literal: ",\"total_frames\":")
+    // Without a measure, nothing is open.
+    if sections.isEmpty { writeHead(to: &text) } else { text.append(literal: "]") }
+    text.append(literal: ",\"start_frame\":")
+    text.append(decimal: window.startFrame)
+    text.append(literal: ",\"available_frames\":")
+    text.append(decimal: extent.availableFrames)
+    text.append(literal: ",\"total_frames\":")
     if let total {
-      closing.append(decimal: total)
+      text.append(decimal: total)
     } else {
-      closing.append(literal: "null")
+      text.append(literal: "null")
     }
     if total == nil, let estimate = extent.estimatedFrames {
-      closing.append(literal: ",\"estimated_frames\":")
-      closing.append(decimal: estimate)
+      text.append(literal: ",\"estimated_frames\":")
+      text.append(decimal: estimate)
     }
-    closing.append(literal: extent.isComplete ? ",\"complete\":true}" : ",\"complete\":false}")
-  }
-
-  private mutating func planPeaks() {
-    for lane in 0..<window.lanes {
-      sections.append(
-        Section(opening: Array((lane == 0 ? "{\"peaks\":[[" : "],[").utf8), numbers: .fractions(lane: lane)))
-    }
-    let seconds = Double(window.frameRange.count) / Double(window.extent.sampleRate)
-    closing = Array("]],\"duration\":\(seconds)}".utf8)
-  }
-
-  /// Returns the members before the numbers. Interpolating them took about as long as writing a thousand numbers.
-  private func head(_ length: Int) -> [UInt8] {
-    var head: [UInt8] = []
-    head.reserveCapacity(128)
-    func add(_ name: StaticString, _ number: Int) {
-      head.append(literal: name)
-      head.append(decimal: Int64(number))
-    }
-    add("{\"version\":", 2)
-    add(",\"channels\":", window.lanes)
-    add(",\"sample_rate\":", window.extent.sampleRate)
-    add(",\"samples_per_pixel\":", window.scale)
-    add(",\"bits\":", window.query.bits.rawValue)
-    add(",\"length\":", length)
-    return head
+    text.append(literal: extent.isComplete ? ",\"complete\":true}" : ",\"complete\":false}")
   }
 
   /// Version 1 has no channel count, so several lanes are written as version 2, as audiowaveform does.
-  private func datHeader(_ version: Int, _ length: Int) -> [UInt8] {
+  private func writeHeader(_ version: Int, to bytes: inout OutputSpan<UInt8>) {
     let isFirst = version == 1 && window.lanes == 1
-    var words = [
-      isFirst ? 1 : 2, window.query.bits == .eight ? 1 : 0, UInt32(window.extent.sampleRate),
-      UInt32(clamping: window.scale), UInt32(length),
-    ]
-    if !isFirst { words.append(UInt32(window.lanes)) }
-    return words.flatMap { word in
-      stride(from: UInt32(0), to: 32, by: 8).map { UInt8(truncatingIfNeeded: word >> $0) }
+    func write(_ word: UInt32, to bytes: inout OutputSpan<UInt8>) {
+      for shift in stride(from: UInt32(0), to: 32, by: 8) { bytes.append(UInt8(truncatingIfNeeded: word >> shift)) }
     }
+    write(isFirst ? 1 : 2, to: &bytes)
+    write(window.query.bits == .eight ? 1 : 0, to: &bytes)
+    write(UInt32(window.extent.sampleRate), to: &bytes)
+    write(UInt32(clamping: window.scale), to: &bytes)
+    write(UInt32(length), to: &bytes)
+    if !isFirst { write(UInt32(window.lanes), to: &bytes) }
   }
 
-  private var separator: [UInt8] {
-    if case .dat = form { return [] }
-    return [UInt8(ascii: ",")]
+  /// Appends what comes between two pieces of a section.
+  private func separate(_ text: inout [UInt8]) {
+    if case .dat = form { return }
+    text.append(UInt8(ascii: ","))
   }
 
   // MARK: Numbers
