@@ -36,7 +36,8 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
   package struct Writer {
     fileprivate var section = FieldSection()
 
-    /// Adds a field whose value is what `write` appends, at most `room` bytes. Control bytes in the value become spaces.
+    /// Adds a field whose value is what `write` appends: at most `room` bytes. Control bytes in the value become
+    /// spaces.
     package mutating func add(_ name: StaticString, room: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
       section.append(name, room: room, write)
     }
