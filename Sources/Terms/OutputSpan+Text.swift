@@ -6,7 +6,7 @@ extension OutputSpan<UInt8> {
   @inlinable @inline(__always)
   package mutating func append(literal text: StaticString) {
     let count = text.utf8CodeUnitCount
-    precondition(count <= freeCapacity, "the room is reserved before")
+    precondition(count <= freeCapacity, "room must be reserved first")
     unsafe withUnsafeMutableBufferPointer { room, initializedCount in
       guard let start = room.baseAddress else { return }
       unsafe (start + initializedCount).update(from: text.utf8Start, count: count)
@@ -17,7 +17,7 @@ extension OutputSpan<UInt8> {
   /// Appends bytes. There must be room for them.
   @inlinable @inline(__always)
   package mutating func append(copying bytes: borrowing Span<UInt8>) {
-    precondition(bytes.count <= freeCapacity, "the room is reserved before")
+    precondition(bytes.count <= freeCapacity, "room must be reserved first")
     unsafe bytes.withUnsafeBufferPointer { bytes in
       unsafe withUnsafeMutableBufferPointer { room, initializedCount in
         guard let start = room.baseAddress, let source = bytes.baseAddress else { return }
@@ -35,7 +35,7 @@ extension OutputSpan<UInt8> {
     // The longest number has 19 digits.
     var (count, power) = (1, UInt64(10))
     while count < 19, magnitude >= power { (count, power) = (count + 1, power &* 10) }
-    precondition(count <= freeCapacity, "the room is reserved before")
+    precondition(count <= freeCapacity, "room must be reserved first")
     unsafe withUnsafeMutableBufferPointer { [count] room, initializedCount in
       var rest = magnitude
       for index in (initializedCount..<initializedCount + count).reversed() {

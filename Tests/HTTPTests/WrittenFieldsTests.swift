@@ -18,7 +18,7 @@ struct WrittenFieldsTests {
 
   @Test func aWrittenValueCannotEndItsLine() {
     let written = HTTPFields { fields in
-      fields.add("Name", "a\r\nSet-Cookie: b\u{0}\t\u{7f}" as String)
+      fields.add("Name", "a\r\nSet-Cookie: b\u{0}\t\u{7f}")
     }
     #expect(written == ["Name": "a  Set-Cookie: b \t "])
   }
@@ -34,10 +34,29 @@ struct WrittenFieldsTests {
     #expect(spared.status == .notModified && spared.fields["ETag"] == "\"v1\"")
   }
 
+  @Test(arguments: [HTTPVersion.http10, .http11], [true, false])
+  func theLongestHeadHasRoom(_ version: HTTPVersion, isPersistent: Bool) {
+    let long = String(repeating: "x", count: 10_000)
+    let writer = ResponseWriter(defaults: ["Default": long])
+    let response = HTTPResponse(
+      HTTPStatus(code: 599), fields: ["Field": long, "Connection": "close", "Date": "now"],
+      body: .stream(length: .max) { nil })
+    let head = writer.head(
+      of: response, framing: .length(.max),
+      .init(
+        version: version, isPersistent: isPersistent, requestID: String(repeating: "i", count: 128),
+        dateLine: Array("Date: \(HTTPDate(seconds: 0))\r\n".utf8)))
+    let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: false)
+    #expect(lines[0] == "HTTP/1.1 599 " && lines.suffix(2) == ["", ""])
+    #expect(lines.contains("Field: \(long)") && lines.contains("Default: \(long)"))
+    #expect(lines.contains("Content-Length: \(Int64.max)") && lines.count { $0.hasPrefix("Date: ") } == 1)
+    #expect(lines.contains("Connection: close") == !isPersistent)
+  }
+
   @Test(arguments: [0, 1, 9, 10, 99, 100, 12_345, -1, -10, Int64.max, Int64.min])
   func aNumberIsAppendedInDecimalDigits(_ number: Int64) {
     var text = Array("n=".utf8)
-    text.append(decimal: number)
+    text.append(addingCapacity: 20) { $0.append(decimal: number) }
     #expect(String(decoding: text, as: UTF8.self) == "n=\(number)")
   }
 }

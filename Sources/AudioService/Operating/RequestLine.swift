@@ -18,7 +18,8 @@ enum RequestLine {
   static func bytes(_ record: RequestRecord, at time: Timestamp = .now) -> [UInt8] {
     let notes = record.notes
     let key = escaped(notes?.key ?? "")
-    // Neither methods nor addresses nor accepted identifiers contain anything that needs escapes.
+    // None of these has anything to escape: the parser accepts known methods only, the address is the system's
+    // (SocketAddress), and a caller's ID is refused if it has other characters (RequestIdentifier).
     let (method, peer, id) = (record.method?.rawValue ?? "", record.peer, record.requestID)
     let path = escaped(record.path ?? "")
     let tenant = escaped(notes?.tenant ?? "")
@@ -56,7 +57,7 @@ enum RequestLine {
     return line
   }
 
-  /// At least the bytes of all names, numbers, and quotation marks.
+  /// An upper bound on the bytes of all names, numbers, and quotation marks.
   private static let ownRoom = 320
 
   /// Appends milliseconds, without trailing zeros: 0.123, 12.5, 3.

@@ -143,7 +143,7 @@ final class WaveformTable: Sendable {
   /// A job that ends while its row is being read moves its file; a second look finds it.
   private func load(_ id: RecordingID, of tenant: Tenant) throws -> OpenWaveform {
     if let waveform = try look(at: id, of: tenant) ?? look(at: id, of: tenant) { return waveform }
-    return unopened(try recording(id, of: tenant), nil)
+    return unfinished(try recording(id, of: tenant), nil)
   }
 
   /// Returns a finished waveform if its beginning is on this machine. Returns nil if the store must be asked, or if the
@@ -184,7 +184,7 @@ final class WaveformTable: Sendable {
       var isGone = false
       if case .io(_, _, ENOENT) = error { isGone = true }
       try giveUp(id, .waveform(key, isGone ? nil : error))
-      return unopened(recording, nil)
+      return unfinished(recording, nil)
     }
   }
 
@@ -219,9 +219,7 @@ final class WaveformTable: Sendable {
 
   private func growing(_ recording: Recording, _ job: LiveJob?) throws -> OpenWaveform? {
     if let job, job.address != nil, let mirrors { return mirrored(recording, job.progress, mirrors.mirror(of: job)) }
-    guard let job, extent(of: recording, job.progress).availableFrames > 0 else {
-      return unopened(recording, job?.progress)
-    }
+    guard let job, (job.progress?.readyFrames ?? 0) > 0 else { return unfinished(recording, job?.progress) }
     guard let pyramid = try growingPyramid(recording.id, job) else { return nil }
     return unfinished(recording, job.progress, pyramid)
   }
@@ -232,8 +230,7 @@ final class WaveformTable: Sendable {
   ) -> OpenWaveform {
     var copied = progress
     copied?.readyFrames = min(progress?.readyFrames ?? 0, mirror?.readyFrames ?? 0)
-    let hasPoints = extent(of: recording, copied).availableFrames > 0
-    return unfinished(recording, copied, hasPoints ? mirror?.file : nil)
+    return unfinished(recording, copied, (copied?.readyFrames ?? 0) > 0 ? mirror?.file : nil)
   }
 
   private func recording(_ id: RecordingID, of tenant: Tenant) throws -> Recording {
@@ -241,13 +238,9 @@ final class WaveformTable: Sendable {
     return recording
   }
 
-  /// Returns a waveform without a file.
-  private func unopened(_ recording: Recording, _ progress: WorkerProgress?) -> OpenWaveform {
-    unfinished(recording, progress, nil)
-  }
-
+  /// Returns a waveform that isn't finished, with the file that has its points, if there are any.
   private func unfinished(
-    _ recording: Recording, _ progress: WorkerProgress?, _ pyramid: PyramidFile?
+    _ recording: Recording, _ progress: WorkerProgress?, _ pyramid: PyramidFile? = nil
   ) -> OpenWaveform {
     OpenWaveform(
       recording: recording.id, tenant: recording.tenant, extent: extent(of: recording, progress), pyramid: pyramid)

@@ -214,7 +214,7 @@ struct Waveforms: Sendable {
     }
   }
 
-  /// At least the bytes of an entity tag with numbers of the greatest length.
+  /// An upper bound on the bytes of an entity tag.
   private static let tagLimit = 256
 
   /// A recording's audio never changes, so its id, the form's version, and the window identify the bytes.

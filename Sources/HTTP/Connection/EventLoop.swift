@@ -34,7 +34,8 @@ protocol EventHandler: AnyObject {
 
 /// Sends answers together with others. Called on the loop's queue.
 protocol AnswerSender: AnyObject {
-  /// Writes what is queued, and nothing else. Called once for each time that `sendsLater` returned true.
+  /// Writes what is queued. Whatever can wait is left to `finishSending`. Called once for each time that `sendsLater`
+  /// returned true.
   func writeQueued()
   /// Called after `writeQueued`, when all answers that are sent together are written.
   func finishSending()
@@ -82,6 +83,7 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   private static let lingerMilliseconds: Int32 = 1
   /// Few, so that the first answer doesn't wait for long.
   private static let answersSentTogether = 8
+  private static let roundsInARow = 8
 
   /// Loops that no server uses now. A loop is never torn down: libdispatch on Linux touches a source's memory after the
   /// source was canceled with an event on its way, and then loses other sources and whole queues of work.
@@ -131,10 +133,6 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   /// Whether the caller is on this loop's queue.
   var isCurrent: Bool { DispatchQueue.getSpecific(key: Self.key) == ObjectIdentifier(self) }
-
-  /// Checks in debug builds that the caller is on this loop's queue. `dispatchPrecondition` would also check in
-  /// releases, several times in each request.
-  func assertIsCurrent() { assert(isCurrent, "a connection is used on its loop") }
 
   /// Runs a block on the loop, soon.
   func async(_ block: @escaping @Sendable () -> Void) {
@@ -322,8 +320,8 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   /// sender sends it itself.
   ///
   /// Answers that are sent one after the other wake their clients up less often, and the system's code and the
-  /// service's own take turns in the processor's caches less often. Therefore nothing but the call that sends is made
-  /// for each of them before the last one is sent.
+  /// service's own take turns in the processor's caches less often. So all of them are written before anything else
+  /// happens to their connections.
   func sendsLater(_ sender: any AnswerSender) -> Bool {
     guard isDelivering else { return false }
     senders.append(sender)
@@ -331,7 +329,12 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   }
 
   private func sendAnswers() {
+    var rounds = 0
     while !senders.isEmpty {
+      rounds += 1
+      // A client that sends requests without waiting for answers has the next one ready as soon as one is sent. The
+      // others must have their turn.
+      if rounds > Self.roundsInARow { return async { [self] in sendAnswers() } }
       swap(&senders, &sending)
       for sender in sending { sender.writeQueued() }
       for sender in sending { sender.finishSending() }

@@ -1,3 +1,5 @@
+import Dispatch
+
 // Input is read only when it can be used: a head once the last answer is written, content when the handler reads it,
 // anything while lingering. Otherwise the socket's buffer fills up and the client waits.
 
@@ -5,7 +7,7 @@ extension HTTPConnection {
   /// Reads input while there is some and it is wanted. A handler that is started here and answers immediately calls
   /// this again and finds the loop running, so pipelined requests are served in a loop, not by recursion.
   func advance() {
-    loop.assertIsCurrent()
+    dispatchPrecondition(condition: .onQueue(loop.queue))
     guard !isAdvancing else { return }
     isAdvancing = true
     var rounds = 0
@@ -99,6 +101,8 @@ extension HTTPConnection {
   }
 
   private func takePending() {
+    // The time of the events is that of the request before.
+    loop.refreshNow()
     let bytes = pending
     take(bytes, from: pendingStart, to: bytes.count, isPending: true)
   }
@@ -200,7 +204,7 @@ extension HTTPConnection {
 
   /// Handles the handler's request for the next piece.
   func wantBody(_ id: UInt64, _ continuation: CheckedContinuation<Result<[UInt8]?, RequestBodyError>, Never>) {
-    loop.assertIsCurrent()
+    dispatchPrecondition(condition: .onQueue(loop.queue))
     guard isCurrent(id) else { return continuation.resume(returning: .failure(.truncated)) }
     returnPiece()
     if let fault = state.bodyFault { return continuation.resume(returning: .failure(fault)) }

@@ -1,3 +1,5 @@
+import Dispatch
+
 // Output is queued and written as fast as the client takes it. Head and content leave in one call. A stream is asked
 // for its next piece only while little is queued.
 
@@ -19,7 +21,7 @@ extension HTTPConnection {
 
   /// Queues the head and the content. If the content is a stream, returns it for the caller to send.
   func begin(_ response: HTTPResponse, exchange id: UInt64) -> Stream? {
-    loop.assertIsCurrent()
+    dispatchPrecondition(condition: .onQueue(loop.queue))
     guard isCurrent(id) else { return nil }
     let request = exchange?.request
     let method = request?.method ?? (parser.isHead ? .head : .get)
@@ -99,7 +101,7 @@ extension HTTPConnection {
 
   /// Writes queued output. Returns whether `settle` is to be called.
   private func write() -> Bool {
-    loop.assertIsCurrent()
+    dispatchPrecondition(condition: .onQueue(loop.queue))
     var rounds = 0
     while isWritable, !output.isEmpty {
       rounds += 1

@@ -34,7 +34,7 @@ final class HTTPConnection: EventHandler, AnswerSender, @unchecked Sendable {
   var output = OutputQueue()
   var isWritable = true
   var answerIsQueued = false
-  /// Whether output was written and nothing has been made of that yet.
+  /// Whether output was written but `settle` hasn't run.
   var isUnsettled = false
   var roomWaiter: CheckedContinuation<Void, Never>?
 

@@ -45,7 +45,7 @@ struct OutputQueue {
 
   mutating func removeAll() { self = OutputQueue() }
 
-  /// Forgets what has been sent, which is everything, and keeps the room for the next answer.
+  /// Removes all segments after everything was sent, and keeps their room for the next answer.
   private mutating func becomeEmpty() {
     segments.removeAll(keepingCapacity: true)
     (first, offset, byteCount) = (0, 0, 0)

@@ -42,11 +42,6 @@ package struct HTTPFields: Sendable, Equatable, ExpressibleByDictionaryLiteral {
       section.append(name, room: room, write)
     }
 
-    /// Adds a field.
-    package mutating func add(_ name: StaticString, _ value: StaticString) {
-      section.append(name, room: value.utf8CodeUnitCount) { $0.append(literal: value) }
-    }
-
     /// Adds a field. Control bytes in the value become spaces.
     package mutating func add(_ name: StaticString, _ value: String) {
       let value = value.utf8.span

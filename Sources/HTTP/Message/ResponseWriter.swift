@@ -44,7 +44,7 @@ struct ResponseWriter: Sendable {
   /// Fields set by the server; those from handlers are dropped.
   private static let serversOwn = ["Content-Length", "Transfer-Encoding", "Connection", "Date", "X-Request-Id"]
 
-  /// At least the bytes of the names and of the values that are written here, with those of the longest length.
+  /// An upper bound on the bytes of the server's own fields, without the date and the request's ID.
   private static let ownRoom = 160
 
   /// Returns the head, including its empty line.

@@ -133,7 +133,7 @@ package final class Router: HTTPResponder {
   static func list(_ methods: [HTTPMethod]) -> String { methods.map(\.rawValue).joined(separator: ", ") }
 }
 
-/// Routes as a tree of path segments. Its parts are lists without lists in them, so that a search copies none.
+/// Routes as a tree of path segments. The literals of all nodes are in one list, so that a search copies none.
 private struct RouteTree: Sendable {
   private struct Node: Sendable {
     /// Its place among the literals of all nodes. Few and short, so a linear search beats hashing.
@@ -150,10 +150,10 @@ private struct RouteTree: Sendable {
 
   /// Creates a tree. No two routes may have the same method and pattern.
   init(_ routes: [Route]) {
-    var literals: [[Literal]] = []
+    var literalsOfNodes: [[Literal]] = []
     func addNode() -> Int {
       nodes.append(Node())
-      literals.append([])
+      literalsOfNodes.append([])
       endpoints.append([])
       return nodes.count - 1
     }
@@ -168,11 +168,11 @@ private struct RouteTree: Sendable {
           let next = nodes[node].parameter ?? addNode()
           nodes[node].parameter = next
           node = next
-        } else if let known = literals[node].first(where: { $0.segment == segment }) {
+        } else if let known = literalsOfNodes[node].first(where: { $0.segment == segment }) {
           node = known.node
         } else {
           let next = addNode()
-          literals[node].append(Literal(segment: segment, node: next))
+          literalsOfNodes[node].append(Literal(segment: segment, node: next))
           node = next
         }
       }
@@ -180,8 +180,8 @@ private struct RouteTree: Sendable {
       endpoints[node].append(Endpoint(route, names))
     }
     for node in nodes.indices {
-      nodes[node].literals = self.literals.count..<self.literals.count + literals[node].count
-      self.literals += literals[node]
+      nodes[node].literals = literals.count..<literals.count + literalsOfNodes[node].count
+      literals += literalsOfNodes[node]
     }
   }
 

@@ -154,7 +154,7 @@ package struct WaveformDocument: Sendable {
     }
   }
 
-  /// At least the bytes before or after a section, with six numbers of the greatest length.
+  /// An upper bound on the bytes before or after a section: names and up to six numbers.
   private static let mostAround = 256
 
   private func writeHead(to text: inout OutputSpan<UInt8>) {
@@ -173,9 +173,7 @@ package struct WaveformDocument: Sendable {
   private func writeExtent(to text: inout OutputSpan<UInt8>) {
     let extent = window.extent
     let total = extent.isComplete ? extent.availableFrames : extent.totalFrames
-    // Without a measure, nothing is open.
-    if sections.isEmpty { writeHead(to: &text) } else { text.append(literal: "]") }
-    text.append(literal: ",\"start_frame\":")
+    text.append(literal: "],\"start_frame\":")
     text.append(decimal: window.startFrame)
     text.append(literal: ",\"available_frames\":")
     text.append(decimal: extent.availableFrames)
