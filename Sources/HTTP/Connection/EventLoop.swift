@@ -34,10 +34,9 @@ protocol EventHandler: AnyObject {
 
 /// Sends answers together with others. Called on the loop's queue.
 protocol AnswerSender: AnyObject {
-  /// Writes what is queued. Whatever can wait is left to `finishSending`. Called once for each time that `sendsLater`
-  /// returned true.
+  /// Writes what is queued and leaves the rest to `finishSending`. Called once each time `sendsLater` returns true.
   func writeQueued()
-  /// Called after `writeQueued`, when all answers that are sent together are written.
+  /// Called after `writeQueued`, once all answers that are sent together have been written.
   func finishSending()
 }
 

@@ -101,7 +101,7 @@ extension HTTPConnection {
   }
 
   private func takePending() {
-    // The time of the events is that of the request before.
+    // This request's turn comes after the previous answer, later than the events that the loop's time is from.
     loop.refreshNow()
     let bytes = pending
     take(bytes, from: pendingStart, to: bytes.count, isPending: true)

@@ -15,8 +15,8 @@ extension BlockCache {
     case nothing
   }
 
-  /// Returns an object and holds it for the caller; nil if there is none. Without `asking`, it never waits for the
-  /// store, and returns nil if only the store could say whether there is one.
+  /// Returns an object and holds it for the caller; nil if there is none. Without `asking`, never waits for the store,
+  /// and returns nil if only the store could say whether there is one.
   func acquire(_ key: ObjectKey, asking: Bool = true) throws(StorageError) -> Hold? {
     precondition(MediaStore.isFileName(key.name), "the name of a file in one folder")
     while true {
