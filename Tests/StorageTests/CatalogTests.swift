@@ -144,6 +144,35 @@ import Testing
     }
   }
 
+  @Test(
+    "a search for one or two characters finds them anywhere in a name, whether many names contain them or few",
+    arguments: [false, true])
+  func shortSearch(isCommon: Bool) throws {
+    let names = ["xq", "talk xq", "xq talk", "a会议 1", "x", "\u{10FFFF}x\u{10FFFF}\u{10FFFF}", "q"]
+    for name in names { try catalog.insert(sample(name)) }
+    if isCommon {
+      // As if as many other names had each of these. PostgreSQL makes no difference.
+      try catalog.write { db in
+        guard db.dialect == .sqlite else { return }
+        try db.run(
+          """
+          INSERT INTO recording_names (rowid, name)
+          WITH RECURSIVE n (k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n LIMIT ?)
+          SELECT k, 'xq 会议' FROM n
+          """, [NameSearch.rareLimit])
+      }
+    }
+    let expected = [
+      "x": [5, 4, 2, 1, 0], "xq": [2, 1, 0], "q": [6, 2, 1, 0], "lk": [2, 1], "k ": [1], "  ": [], "会": [3], "会议": [3],
+      "议": [3], "議": [], "\u{10FFFF}": [5], "x\u{10FFFF}": [5],
+    ]
+    for (query, found) in expected {
+      let found = found.map { names[$0] }
+      #expect(try catalog.recordings(limit: 9, nameContaining: query).map(\.name) == found, "\(query)")
+      #expect(try catalog.recordings(limit: 1, nameContaining: query).map(\.name) == Array(found.prefix(1)), "\(query)")
+    }
+  }
+
   @Test("a search looks up every third trigram and the last")
   func searchUsesTheIndex() throws {
     #expect(NameSearch.trigrams(of: "meeting") == "\"mee\" AND \"tin\" AND \"ing\"")

@@ -122,7 +122,7 @@ import Testing
       for part in 0..<5 {
         try db.run(
           """
-          INSERT INTO recording_names (rowid, name_folded)
+          INSERT INTO recording_names (rowid, name)
           WITH RECURSIVE n (k) AS (SELECT ? UNION ALL SELECT k + 1 FROM n LIMIT 5000)
           SELECT k, printf('interview %05d', k) FROM n
           """, [1 + part * 5000])

@@ -59,6 +59,7 @@ import Testing
     let catalog = try Catalog(path: path)
     let recording = try #require(try catalog.recordings(limit: 9, nameContaining: "TALK").first)
     #expect(recording.name == "Talk.wav")
+    for text in ["k.", "AV", "v"] { #expect(try catalog.recordings(limit: 9, nameContaining: text) == [recording]) }
     #expect(recording.format.frames == 79_380_000)
     #expect(recording.warnings == [Warning(code: "truncated", detail: "short")])
     #expect(recording.createdAt.rfc3339 == "2026-11-21T04:05:06.789Z")

@@ -57,8 +57,8 @@ extension Catalog {
   /// Returns at most `limit` recordings older than `before`, newest first.
   ///
   /// With `nameContaining`, returns only recordings whose name contains the text, ignoring case; every name contains
-  /// the empty text. A search for three or more characters uses an index; a shorter one reads names until it has
-  /// `limit` matches, in the worst case all.
+  /// the empty text. A search for three or more characters uses an index, as does one for fewer in SQLite unless many
+  /// names contain them; otherwise names are read until there are `limit` matches, in the worst case all.
   package func recordings(
     limit: Int, before: RecordingID? = nil, nameContaining query: String? = nil
   ) throws(StorageError) -> [Recording] {
@@ -69,17 +69,16 @@ extension Catalog {
   func recordings(
     of tenant: Tenant?, limit: Int, before: RecordingID? = nil, nameContaining query: String? = nil
   ) throws(StorageError) -> [Recording] {
-    var filter = Filter()
-    if let tenant { filter.add("tenant = ?", tenant.name) }
-    if let before { filter.add("id < ?", before.text) }
-    var (table, order) = ("recordings", "id")
-    if let query, !query.isEmpty {
-      (table, order) = engine.dialect.search(NameSearch.fold(query), before: before, &filter)
-    }
-    let sql = "SELECT recordings.* FROM \(table)\(filter.text) ORDER BY \(order) DESC LIMIT ?"
-    let arguments = filter.arguments + [max(0, limit)]
-    return try read { db in
-      try Self.intact(db.rows(sql, arguments)) {
+    try read { db in
+      var filter = Filter()
+      if let tenant { filter.add("tenant = ?", tenant.name) }
+      if let before { filter.add("id < ?", before.text) }
+      var (table, order) = ("recordings", "id")
+      if let query, !query.isEmpty {
+        (table, order) = try db.dialect.search(NameSearch.fold(query), before: before, &filter, db)
+      }
+      let sql = "SELECT recordings.* FROM \(table)\(filter.text) ORDER BY \(order) DESC LIMIT ?"
+      return try Self.intact(db.rows(sql, filter.arguments + [max(0, limit)])) {
         try RecordingRow(row: $0).recording
       }
     }

@@ -185,6 +185,7 @@ enum Schema {
           ALTER TABLE jobs ADD COLUMN not_before INTEGER;
           """)
     }
+    migrator.registerMigration("25 trigrams to the end of names") { try $0.execute(sql: trigramsToTheEnd) }
     return migrator
   }
 
