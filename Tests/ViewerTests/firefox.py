@@ -10,13 +10,14 @@ import json
 import os
 import re
 import secrets
+import signal
 import socket
 import struct
 import subprocess
 import tempfile
 import time
 
-from webdriver import Actions, DriverError, free_port, wait
+from webdriver import Actions, BrowserStopped, DriverError, free_port, wait
 
 # Sound starts without a click, as in Chromium's tests; nothing is fetched that the story doesn't ask for.
 PREFERENCES = {
@@ -30,11 +31,29 @@ PREFERENCES = {
 }
 
 
+# How long a command may take; the slowest take a few seconds.
+PATIENCE = 120
+
+
+def processes(root):
+    """The process `root` and all that it has started, with the processor seconds of each one's first thread."""
+    found, ticks = {}, os.sysconf("SC_CLK_TCK")
+    for entry in os.listdir("/proc"):
+        with contextlib.suppress(OSError, ValueError):
+            with open(f"/proc/{int(entry)}/task/{entry}/stat") as file:
+                fields = file.read().rpartition(")")[2].split()
+            found[int(entry)] = (int(fields[1]), (int(fields[11]) + int(fields[12])) / ticks)
+    family = [root] if root in found else []
+    for parent in family:
+        family += [child for child, (of, _) in found.items() if of == parent]
+    return {process: found[process][1] for process in family}
+
+
 class Socket:
     """The client's side of a WebSocket (RFC 6455) with text messages."""
 
     def __init__(self, port, path):
-        self.stream = socket.create_connection(("127.0.0.1", port), timeout=120)
+        self.stream = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         self.stream.sendall((
             f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Key: {base64.b64encode(secrets.token_bytes(16)).decode()}\r\nSec-WebSocket-Version: 13\r\n\r\n").encode())
@@ -107,7 +126,7 @@ class Firefox(Actions):
             ["firefox-esr", "--headless", "--no-remote", f"--remote-debugging-port={port}", "--profile", self.profile.name],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
         self.socket = self._connect(port)
-        self.number, self.complaints = 0, []
+        self.number, self.complaints, self.has_stopped = 0, [], False
         self.call("session.new", capabilities={})
         self.call("session.subscribe", events=["log.entryAdded"])
         self.context = self.call("browsingContext.getTree")["contexts"][0]["context"]
@@ -127,7 +146,10 @@ class Firefox(Actions):
         self.number += 1
         self.socket.send(json.dumps({"id": self.number, "method": method, "params": parameters}))
         while True:
-            message = json.loads(self.socket.receive())
+            try:
+                message = json.loads(self.socket.receive())
+            except TimeoutError:
+                raise self._stopped(method, parameters) from None
             if message.get("type") == "event":
                 self._note(message["params"])
             elif message.get("id") == self.number:
@@ -135,16 +157,31 @@ class Firefox(Actions):
                     raise DriverError(f"{message['error']}: {message['message']}")
                 return message["result"]
 
+    def _stopped(self, method, parameters):
+        """What to tell of a command that isn't answered."""
+        before = processes(self.process.pid)
+        time.sleep(5)
+        busiest = max((seconds - before.get(process, 0) for process, seconds in processes(self.process.pid).items()), default=0)
+        asked = " ".join(str(parameters.get("functionDeclaration") or parameters.get("actions") or "").split())
+        self.has_stopped = True
+        return BrowserStopped(
+            f"{method} has no answer after {PATIENCE} s, and the busiest of the browser's main threads took {busiest:.1f} of the next 5 s: "
+            f"{asked[:200]}", is_idle=busiest < 1)
+
     def _note(self, entry):
         if entry.get("level") in ("error", "warn"):
             self.complaints.append({"level": entry["level"], "message": entry.get("text") or ""})
 
     def close(self):
         try:
-            self.call("browser.close")
+            if not self.has_stopped:
+                self.call("browser.close")
         except (DriverError, OSError, TypeError, ValueError):
-            self.process.terminate()
+            self.has_stopped = True
         finally:
+            for process in processes(self.process.pid) if self.has_stopped else ():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
             self.socket.close()
             self.process.wait()
             self.loudspeaker.terminate()

@@ -10,7 +10,7 @@ import budget
 import material
 import story
 from firefox import Firefox
-from webdriver import Browser
+from webdriver import Browser, BrowserStopped
 
 
 def main():
@@ -35,14 +35,29 @@ def main():
     if parsed.browser != "chromium" and parsed.part != "budget":
         if shutil.which("firefox-esr"):
             print("Firefox", flush=True)
-            failures += visit(parsed, Firefox, "story")
+            failures += visit_firefox(parsed)
         else:
             print("There is no firefox-esr; its part is left out.", file=sys.stderr)
     sys.exit(min(failures, 100))
 
 
+def visit_firefox(parsed):
+    """Runs the story in Firefox, once more if the browser stops for a reason of its own. Returns how much has failed."""
+    for is_last in (False, True):
+        try:
+            return visit(parsed, Firefox, "story")
+        except BrowserStopped as stopped:
+            print(f"  the browser has stopped: {stopped}", flush=True)
+            if is_last or not stopped.is_idle or parsed.port:
+                return 1
+            print("Firefox, again from the beginning", flush=True)
+
+
 def visit(parsed, kind, part):
-    """Runs the story, the budget, or both in one browser with a service of its own. Returns how much has failed."""
+    """Runs the story, the budget, or both in one browser with a service of its own.
+
+    Returns how much has failed; throws `BrowserStopped`.
+    """
     service = material.ServiceElsewhere(parsed.port) if parsed.port else material.Service(os.path.abspath(parsed.binary))
     browser = kind()
     failures = 0

@@ -18,6 +18,15 @@ class DriverError(Exception):
     pass
 
 
+class BrowserStopped(Exception):
+    """The browser no longer answers. If its main threads are idle, no script of the page is the reason: scripts can't
+    wait, they can only compute."""
+
+    def __init__(self, message, is_idle):
+        super().__init__(message)
+        self.is_idle = is_idle
+
+
 def free_port():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
