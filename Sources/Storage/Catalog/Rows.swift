@@ -194,6 +194,8 @@ private func instant(_ row: SQLRow, _ column: String) throws -> Timestamp? {
 /// Returns a list stored as JSON, or nil for NULL.
 private func list<Element: Decodable>(_ row: SQLRow, _ column: String) throws -> [Element]? {
   guard let text: String = try nullable(row, column) else { return nil }
+  // Most lists of warnings are empty.
+  if text == "[]" { return [] }
   do { return try JSONDecoder().decode([Element].self, from: Data(text.utf8)) } catch {
     throw StorageError.corrupt(column: column, value: text)
   }

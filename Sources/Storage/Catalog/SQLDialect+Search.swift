@@ -24,7 +24,8 @@ extension SQLDialect {
       guard let count, count < NameSearch.rareLimit else { return ("recordings", "id") }
       filter.add("number IN (SELECT doc \(rows))", first, end)
       filter.add("number <= ?", last)
-      return ("recordings", "number")
+      // Without it, SQLite may take an index of tenants, and read all of one's names.
+      return ("recordings INDEXED BY recordings_by_number", "number")
     case .postgres:
       // The index of trigrams (pg_trgm) serves LIKE, if the text has three characters.
       if folded.unicodeScalars.count >= 3 { filter.add("recordings.name_folded LIKE ?", Self.pattern(folded)) }

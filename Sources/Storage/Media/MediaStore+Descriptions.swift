@@ -122,6 +122,6 @@ extension MediaStore {
 
   /// Whether `name` is allowed for a file in a recording's folder: not hidden, and not a path.
   package static func isFileName(_ name: String) -> Bool {
-    !name.isEmpty && !name.hasPrefix(".") && !name.contains("/") && !name.utf8.contains(0)
+    !name.isEmpty && !name.hasPrefix(".") && !name.utf8.contains { $0 == UInt8(ascii: "/") || $0 == 0 }
   }
 }

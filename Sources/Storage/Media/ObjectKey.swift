@@ -20,11 +20,14 @@ package struct ObjectKey: Sendable, Hashable {
 
   /// Reads a key from a row, which may be damaged. Fails if it could lead outside a recording's folder.
   init?(_ text: String) {
-    let parts = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-    guard parts.count == 3, parts[0] == "recordings", let recording = RecordingID(parts[1]),
-      MediaStore.isFileName(parts[2])
+    // By bytes, which takes a tenth of the time that finding Characters takes.
+    let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    guard parts.count == 3, parts[0].elementsEqual("recordings".utf8),
+      let recording = RecordingID(String(Substring(parts[1])))
     else { return nil }
-    self.init(recording, parts[2])
+    let name = String(Substring(parts[2]))
+    guard MediaStore.isFileName(name) else { return nil }
+    self.init(recording, name)
   }
 }
 
