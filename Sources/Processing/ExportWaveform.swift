@@ -29,17 +29,21 @@ package struct AnalyzedRecording: Sendable {
     self.pyramid = pyramid
   }
 
-  /// Memory for the pyramid's pages that suffices for the widest picture.
-  fileprivate static let pictureBytes = 1 << 20
-  /// The same for a document, which is written in one pass.
-  fileprivate static let documentBytes = 1 << 18
+  /// Memory for the pyramid's pages that suffices for a document or picture, which is made in one pass.
+  private static let cacheBytes = 1 << 18
+  /// Pixels of a picture whose pages are read at a time: of a long recording, each needs whole pages for a few points.
+  private static let picturePixels = 64
 
-  func open(cacheBytes: Int) throws(ProcessingError) -> PyramidFile {
-    try waveform { () throws(WaveformError) in try PyramidFile(path: pyramid, cacheBytes: cacheBytes) }
+  func open() throws(ProcessingError) -> PyramidFile {
+    try waveform { () throws(WaveformError) in try PyramidFile(path: pyramid, cacheBytes: Self.cacheBytes) }
   }
 
   func slice(_ window: WaveformWindow, of file: PyramidFile) throws(ProcessingError) -> WaveformSlice {
-    guard window.needsSamples else { return try waveform { () throws(WaveformError) in try file.slice(window) } }
+    guard window.needsSamples else {
+      return try WaveformSlice(window, inPartsOf: Self.picturePixels) { (part) throws(ProcessingError) in
+        try waveform { () throws(WaveformError) in try file.slice(part) }
+      }
+    }
     return try audio { () throws(AudioIOError) in try SampleWindow(path: source).slice(window) }
   }
 }
@@ -80,10 +84,10 @@ package struct ExportWaveform: Sendable {
   }
 
   /// Numbers per piece of a document.
-  private static let pieceNumbers = 1 << 14
+  private static let pieceNumbers = 1 << 13
 
   private func writeDocument(_ path: String, _ form: (WaveformWindow) -> WaveformForm) throws(ProcessingError) {
-    let file = try recording.open(cacheBytes: AnalyzedRecording.documentBytes)
+    let file = try recording.open()
     let window = try waveform { () throws(WaveformError) in
       try WaveformWindow(query, of: WaveformExtent(finished: file))
     }
@@ -99,9 +103,8 @@ package struct ExportWaveform: Sendable {
   }
 
   private func picture(_ kind: WaveformFile) throws(ProcessingError) -> [UInt8] {
-    let bytes = AnalyzedRecording.pictureBytes
-    let file = try recording.open(cacheBytes: bytes)
-    let overlayFile = try overlay.map { (overlay) throws(ProcessingError) in try overlay.open(cacheBytes: bytes) }
+    let file = try recording.open()
+    let overlayFile = try overlay.map { (overlay) throws(ProcessingError) in try overlay.open() }
     let picture = try waveform { () throws(WaveformError) in
       try WaveformPicture(
         query, style: style, of: WaveformExtent(finished: file), overlay: overlayFile.map(WaveformExtent.init))

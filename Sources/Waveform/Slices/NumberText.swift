@@ -10,19 +10,22 @@
 enum NumberText {
   /// The entry for `value` is at `Int(UInt16(bitPattern: value))`.
   private static let signed: [UInt64] = {
-    var entries = unsigned
+    var entries = Self.entries(for: 0...0x8000)
     for magnitude in 1...0x8000 {
-      let entry = unsigned[magnitude]
+      let entry = entries[magnitude]
       let text = (entry << 8) >> 8
       entries[0x1_0000 - magnitude] = UInt64(UInt8(ascii: "-")) | text << 8 | ((entry >> 56) + 1) << 56
     }
     return entries
   }()
 
-  /// The entries for 0 … 65535.
-  private static let unsigned: [UInt64] = {
+  /// The entries for 0 … 65535. A table of its own, so that who asks for nothing but peaks needs only the other one.
+  private static let unsigned = entries(for: 0...0xFFFF)
+
+  /// Returns a table with the entries for numbers from 0 on.
+  private static func entries(for numbers: ClosedRange<Int>) -> [UInt64] {
     var entries = [UInt64](repeating: 0, count: 0x1_0000)
-    for number in 0..<0x1_0000 {
+    for number in numbers {
       // The last digit replaces the comma of the number without it.
       let count = number < 10 ? 0 : (entries[number / 10] >> 56) - 1
       let digits = number < 10 ? 0 : entries[number / 10] & ((1 << (8 * count)) - 1)
@@ -30,7 +33,7 @@ enum NumberText {
       entries[number] = digits | end << (8 * count) | (count + 2) << 56
     }
     return entries
-  }()
+  }
 
   /// Appends "1,-2,3", without a trailing comma.
   static func append(_ numbers: Span<Int16>, to text: inout [UInt8]) {

@@ -36,6 +36,21 @@ package struct WaveformSlice: Sendable, Equatable {
     }
   }
 
+  /// Creates a slice from those of parts of `window`, with at most `pixels` pixels each, so that pages of only one part
+  /// are read at a time. `slice` returns the complete slice of a part.
+  package init<Failure: Error>(
+    _ window: WaveformWindow, inPartsOf pixels: Int,
+    _ slice: (WaveformWindow) throws(Failure) -> WaveformSlice
+  ) throws(Failure) {
+    self.init(empty: window)
+    for first in stride(from: 0, to: window.pixelCount, by: pixels) {
+      let part = try slice(window.part(first..<min(first + pixels, window.pixelCount)))
+      data += part.data
+      rms += part.rms
+      average += part.average
+    }
+  }
+
   init(empty window: WaveformWindow) {
     self.window = window
     lanes = window.lanes
