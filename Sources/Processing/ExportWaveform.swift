@@ -31,7 +31,8 @@ package struct AnalyzedRecording: Sendable {
 
   /// Memory for the pyramid's pages that suffices for a document or picture, which is made in one pass.
   private static let cacheBytes = 1 << 18
-  /// Pixels of a picture whose pages are read at a time: of a long recording, each needs whole pages for a few points.
+  /// How many pixels of a picture are made at a time. In a long recording, each pixel reads whole pages for a few of
+  /// their points.
   private static let picturePixels = 64
 
   func open() throws(ProcessingError) -> PyramidFile {
@@ -84,7 +85,7 @@ package struct ExportWaveform: Sendable {
   }
 
   /// Numbers per piece of a document.
-  private static let pieceNumbers = 1 << 13
+  private static let pieceNumbers = 1 << 14
 
   private func writeDocument(_ path: String, _ form: (WaveformWindow) -> WaveformForm) throws(ProcessingError) {
     let file = try recording.open()

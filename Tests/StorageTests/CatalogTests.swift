@@ -116,6 +116,7 @@ import Testing
     var random = TestRandom(for: 11)
     let letters = [
       "a", "b", "B", " ", "\"", "'", "%", "é", "e\u{301}", "e", "K", "\u{212A}", ";", "ß", "ж", "\u{301}", "가",
+      "\u{FFFD}", "\u{FFFE}", "\u{FFFF}",
     ]
     func text(_ length: ClosedRange<Int>) -> String {
       (0..<Int.random(in: length, using: &random)).map { _ in letters.randomElement(using: &random)! }.joined()

@@ -2,7 +2,8 @@
 //
 // A name is stored together with its folded form, in which the database looks for the folded query as a substring.
 // Since that isn't a pattern, "%" and "_" aren't special. An index of trigrams narrows a search down to the names that
-// contain every three characters in a row of the query, or, in SQLite, one that begins with a shorter query.
+// contain every three characters in a row of the query. In SQLite, a shorter query is looked up by the trigrams that
+// begin with it.
 
 import Foundation
 
@@ -37,14 +38,17 @@ enum NameSearch {
 
   /// Returns the range of the trigrams that begin with a text of one or two characters; the end isn't in it.
   static func trigrams(beginningWith folded: String) -> (first: String, end: String) {
-    (folded, folded + "\u{10FFFF}\u{10FFFF}\u{10FFFF}")
+    // As FTS5 reads these two.
+    let scalars = folded.unicodeScalars.map { ["\u{FFFE}", "\u{FFFF}"].contains($0) ? "\u{FFFD}" : $0 }
+    let first = String(String.UnicodeScalarView(scalars))
+    return (first, first + "\u{10FFFF}\u{10FFFF}\u{10FFFF}")
   }
 
   /// More trigrams of a long query hardly narrow a search further.
   private static let trigramLimit = 16
 
-  /// A text of one or two characters that begins fewer trigrams of names than these is looked up in the index. To read
-  /// as many of them takes as long as it takes to read the newest names until a page is full, if one in a hundred
-  /// contains the text.
+  /// A text of one or two characters that begins fewer trigrams of names than these is looked up in the index. Of a
+  /// more common one, the newest names are read until a page is full, which takes no longer if one name in 200 of a
+  /// million contains it, and these are spread over the whole time.
   static let rareLimit = 5000
 }

@@ -46,7 +46,7 @@ extension Schema {
     """
 
   /// Replaces the index by one that also has the names' last characters. The view is what the index is of, for FTS5's
-  /// commands that read all names.
+  /// commands that read all names; in another order than that of the row IDs, they take sixteen times as long.
   static let trigramsToTheEnd = """
     DROP TRIGGER recording_numbered;
     DROP TRIGGER recording_renamed;
@@ -54,7 +54,7 @@ extension Schema {
     DROP TABLE recording_names;
 
     CREATE VIEW recording_names_indexed AS
-      SELECT number, name_folded || '  ' AS name FROM recordings WHERE number IS NOT NULL;
+      SELECT number, name_folded || '  ' AS name FROM recordings WHERE number IS NOT NULL ORDER BY number;
     CREATE VIRTUAL TABLE recording_names USING fts5 (
       name, content = 'recording_names_indexed', content_rowid = 'number', tokenize = 'trigram case_sensitive 1',
       detail = 'none', columnsize = 0

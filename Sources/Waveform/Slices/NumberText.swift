@@ -19,7 +19,7 @@ enum NumberText {
     return entries
   }()
 
-  /// The entries for 0 … 65535. A table of its own, so that who asks for nothing but peaks needs only the other one.
+  /// The entries for 0 … 65535. Built separately, because peaks need only `signed`.
   private static let unsigned = entries(for: 0...0xFFFF)
 
   /// Returns a table with the entries for numbers from 0 on.
