@@ -9,6 +9,9 @@
 // Every m in that mean covers frame t, so the factor is at most n[t], and it changes smoothly. All channels share one
 // factor, so that the stereo image doesn't move.
 //
+// Points are also interpolated between the sound and the silence before and after it. So the frames of silence that the
+// filter reaches from the first frame are part of the sound here, but not of the result.
+//
 // Points are interpolated with the same filter as libebur128's: a windowed sinc of 49 taps, at 4 times the rate below
 // 96 kHz, twice below 192 kHz. The factor changes within the filter's length, so the true peak of the result may exceed
 // the ceiling by some hundredths of a decibel.
@@ -31,7 +34,8 @@ package struct TruePeakLimiter {
   private var previousPeak: Float = 0
   /// Interleaved frames: those not returned yet, after those that the filter needs.
   private var held: [Float]
-  /// The number of the first frame in `held`, negative for the silence before the sound.
+  /// The number of the first frame in `held`. Frame 0 is the first that the filter reaches from the sound's first, whose
+  /// number is `filter.reach`.
   private var heldStart: Int
   /// The number of frames whose factor is known.
   private var position = 0
@@ -54,7 +58,7 @@ package struct TruePeakLimiter {
     released = [Double](repeating: 1, count: window)
     releasedSum = Double(window)
     heldStart = -(window + filter.reach)
-    held = [Float](repeating: 0, count: (window + filter.reach) * channels)
+    held = [Float](repeating: 0, count: (window + 2 * filter.reach) * channels)
   }
 
   /// Passes the frames that can be returned after these to `body`, interleaved.
@@ -82,7 +86,7 @@ package struct TruePeakLimiter {
     guard end > position else { return }
     output.removeAll(keepingCapacity: true)
     if isUnlimited(to: end) {
-      let first = max(position - window + 1, 0)
+      let first = max(position - window + 1, filter.reach)
       for index in place(first)..<place(max(end - window + 1, first)) { output.append(held[index] * gain) }
       previousPeak = 0
       position = end
@@ -124,7 +128,7 @@ package struct TruePeakLimiter {
     released[slot] = last
     let ready = position - window + 1
     position += 1
-    guard ready >= 0 else { return }
+    guard ready >= filter.reach else { return }
     let factor = gain * Float(releasedSum / Double(window))
     let first = place(ready)
     for index in first..<first + channels { output.append(held[index] * factor) }

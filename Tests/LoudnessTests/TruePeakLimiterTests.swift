@@ -59,6 +59,18 @@ import Testing
     }
   }
 
+  @Test("points before the first sample and after the last are held as well", arguments: [8000, 48_000, 96_000])
+  func ends(rate: Int) throws {
+    // Between silence and these, interpolation finds more than either has.
+    let start: [Float] = [-0.067, 0.059, 0.005, 0.015, 0.025, 0.042]
+    let silence = [Float](repeating: 0, count: 2000)
+    for samples in [start + silence, silence + start.reversed(), start] {
+      let found = limited(samples, gain: 40, ceiling: -1.1, rate: rate, channels: 1)
+      #expect(found.count == samples.count)
+      #expect(try truePeak(silence + found + silence, rate, 1) < -1)
+    }
+  }
+
   @Test("the result doesn't depend on how the sound is divided, and limiting leaves what comes much later alone")
   func pieces() {
     var random = TestRandom(for: 1)
