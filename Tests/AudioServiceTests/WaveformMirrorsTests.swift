@@ -74,7 +74,10 @@ import Waveform
     let bench = bench
     return WaveformMirrors(
       secret: try secret(text),
-      .init(live: elsewhere, log: ServiceLog(bench.logged.logger), time: { bench.catalog.time }) {
+      // On a busy machine, a test may take more than a minute.
+      .init(
+        live: elsewhere, log: ServiceLog(bench.logged.logger), time: { bench.catalog.time }, complaintSeconds: .infinity
+      ) {
         try checkRoom()
         return bench.store.temporaryPath()
       })

@@ -206,7 +206,8 @@ struct BucketGrowthTests {
     #expect(try look(id, at: api).frames == total)
     let log = try String(contentsOfFile: api.command.folder.file("errors"), encoding: .utf8)
     let lines = log.split(separator: "\n").filter { $0.contains("isn't believed") }
-    #expect(lines.count == 1 && lines[0].contains("--cluster-secret-file"), "\(log)")
+    // One a minute, which a busy machine may need.
+    #expect((1...3).contains(lines.count) && lines[0].contains("--cluster-secret-file"), "\(log)")
     withExtendedLifetime(builder) {}
   }
 }

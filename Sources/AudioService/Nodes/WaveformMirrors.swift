@@ -19,6 +19,8 @@ final class WaveformMirrors: Sendable {
     let log: ServiceLog
     /// The present by the catalog's clock.
     let time: @Sendable () -> Timestamp
+    /// The shortest time between two lines of the log about failures, in seconds.
+    var complaintSeconds = 60.0
     /// Returns the name of a new file on this node's disk. Throws if there is no room for it. Blocks.
     let makeRoom: @Sendable () throws -> String
   }
@@ -57,7 +59,6 @@ final class WaveformMirrors: Sendable {
   private static let fetchSeconds = 5.0
   /// The maximum number of copies, each with two open files. Of further jobs, only the progress is known.
   static let limit = 256
-  private static let complaintSeconds = 60.0
 
   init(secret: NodeSecret, _ around: Surroundings) { (self.secret, self.around) = (secret, around) }
 
@@ -221,10 +222,10 @@ final class WaveformMirrors: Sendable {
 
   // MARK: The log
 
-  /// Logs a failure, at most once a minute: with a node that can't be reached, each fetch fails.
+  /// Logs a failure, but not one soon after another: with a node that can't be reached, each fetch fails.
   private func complain(_ token: AttemptToken, _ address: String, _ reason: String) {
     let isDue = lastComplaint.withLock { last in
-      if let known = last, now - known < Self.complaintSeconds { return false }
+      if let known = last, now - known < around.complaintSeconds { return false }
       last = now
       return true
     }
