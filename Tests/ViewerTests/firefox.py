@@ -31,8 +31,10 @@ PREFERENCES = {
 }
 
 
-# How long a command may take; the slowest take a few seconds.
-PATIENCE = 120
+# How long a command may take, in seconds; the slowest take a few. Afterwards, the page gets this long to show that it lives.
+PATIENCE, LAST_PATIENCE = 120, 20
+# Commands that wait for the page: for a promise, or until it is loaded.
+WAITING = ("script.callFunction", "browsingContext.navigate", "browsingContext.reload")
 
 
 def processes(root):
@@ -57,11 +59,11 @@ class Socket:
         self.stream.sendall((
             f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Key: {base64.b64encode(secrets.token_bytes(16)).decode()}\r\nSec-WebSocket-Version: 13\r\n\r\n").encode())
-        self.reader = self.stream.makefile("rb")
-        status = self.reader.readline()
+        self.received = b""
+        status = self._line()
         if b" 101 " not in status:
             raise DriverError(f"no WebSocket: {status.decode().strip()}")
-        while self.reader.readline().strip():
+        while self._line():
             pass
 
     def send(self, text):
@@ -78,16 +80,39 @@ class Socket:
             size = bytes([0x80 | 127]) + struct.pack(">Q", length)
         self.stream.sendall(bytes([0x80 | kind]) + size + mask + bytes(value ^ mask[k % 4] for k, value in enumerate(data)))
 
+    def _line(self):
+        while b"\r\n" not in self.received:
+            self._wait_for(len(self.received) + 1)
+        line, _, self.received = self.received.partition(b"\r\n")
+        return line
+
+    def _read(self, count):
+        self._wait_for(count)
+        data, self.received = self.received[:count], self.received[count:]
+        return data
+
+    def _wait_for(self, count):
+        """Throws `TimeoutError` if that takes too long; what has been received stays."""
+        pieces, missing = [self.received], count - len(self.received)
+        try:
+            while missing > 0:
+                pieces.append(self.stream.recv(1 << 16))
+                missing -= len(pieces[-1])
+                if not pieces[-1]:
+                    raise DriverError("Firefox closed the connection")
+        finally:
+            self.received = b"".join(pieces)
+
     def receive(self):
         message = b""
         while True:
-            first, second = self.reader.read(2)
+            first, second = self._read(2)
             length = second & 127
             if length == 126:
-                length, = struct.unpack(">H", self.reader.read(2))
+                length, = struct.unpack(">H", self._read(2))
             elif length == 127:
-                length, = struct.unpack(">Q", self.reader.read(8))
-            data, kind = self.reader.read(length), first & 15
+                length, = struct.unpack(">Q", self._read(8))
+            data, kind = self._read(length), first & 15
             if kind == 9:
                 self._send(10, data)
             elif kind == 8:
@@ -98,7 +123,6 @@ class Socket:
                     return message.decode()
 
     def close(self):
-        self.reader.close()
         self.stream.close()
 
 
@@ -109,6 +133,7 @@ class Firefox(Actions):
     shades = (False,)
 
     def __init__(self, width=1440, height=900):
+        self.socket = self.context = None
         self.profile = tempfile.TemporaryDirectory(prefix="stillwave-firefox-", ignore_cleanup_errors=True)
         with open(os.path.join(self.profile.name, "user.js"), "w") as file:
             for name, value in PREFERENCES.items():
@@ -125,12 +150,16 @@ class Firefox(Actions):
         self.process = subprocess.Popen(
             ["firefox-esr", "--headless", "--no-remote", f"--remote-debugging-port={port}", "--profile", self.profile.name],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
-        self.socket = self._connect(port)
-        self.number, self.complaints, self.has_stopped = 0, [], False
-        self.call("session.new", capabilities={})
-        self.call("session.subscribe", events=["log.entryAdded"])
-        self.context = self.call("browsingContext.getTree")["contexts"][0]["context"]
-        self.size(width, height)
+        self.number, self.complaints, self.stopped = 0, [], None
+        try:
+            self.socket = self._connect(port)
+            self.call("session.new", capabilities={})
+            self.call("session.subscribe", events=["log.entryAdded"])
+            self.context = self.call("browsingContext.getTree")["contexts"][0]["context"]
+            self.size(width, height)
+        except BaseException:
+            self._end()
+            raise
 
     def _connect(self, port):
         end = time.monotonic() + 120
@@ -143,30 +172,58 @@ class Firefox(Actions):
                 time.sleep(0.1)
 
     def call(self, method, **parameters):
+        if self.stopped:
+            raise self.stopped
+        number = self._send(method, parameters)
+        try:
+            return self._answer(number)
+        except TimeoutError:
+            raise self._unanswered(method, parameters) from None
+
+    def _send(self, method, parameters):
         self.number += 1
         self.socket.send(json.dumps({"id": self.number, "method": method, "params": parameters}))
+        return self.number
+
+    def _answer(self, number):
         while True:
-            try:
-                message = json.loads(self.socket.receive())
-            except TimeoutError:
-                raise self._stopped(method, parameters) from None
+            message = json.loads(self.socket.receive())
             if message.get("type") == "event":
                 self._note(message["params"])
-            elif message.get("id") == self.number:
+            elif message.get("id") == number:
                 if message["type"] == "error":
                     raise DriverError(f"{message['error']}: {message['message']}")
                 return message["result"]
 
-    def _stopped(self, method, parameters):
-        """What to tell of a command that isn't answered."""
+    def _unanswered(self, method, parameters):
+        """The error for a command without an answer: the browser's if nothing that the page does can be the reason.
+
+        A page can keep a command waiting that waits for the page, and any command by computing on and on.
+        """
         before = processes(self.process.pid)
+        lives = self._draws()
         time.sleep(5)
         busiest = max((seconds - before.get(process, 0) for process, seconds in processes(self.process.pid).items()), default=0)
         asked = " ".join(str(parameters.get("functionDeclaration") or parameters.get("actions") or "").split())
-        self.has_stopped = True
-        return BrowserStopped(
-            f"{method} has no answer after {PATIENCE} s, and the busiest of the browser's main threads took {busiest:.1f} of the next 5 s: "
-            f"{asked[:200]}", is_idle=busiest < 1)
+        told = (f"{method} has no answer after {PATIENCE} s; the page {'draws' if lives else 'does not draw'} frames, and the busiest of "
+                f"the browser's main threads took {busiest:.1f} s since: {asked[:200]}")
+        if (lives and method in WAITING) or (not lives and busiest > 2):
+            return DriverError(told)
+        self.stopped = BrowserStopped(told)
+        return self.stopped
+
+    def _draws(self):
+        """Whether the page gets another frame."""
+        if not self.context:
+            return False
+        self.socket.stream.settimeout(LAST_PATIENCE)
+        try:
+            return bool(self._answer(self._send("script.evaluate", {
+                "expression": "new Promise(done => requestAnimationFrame(done))", "target": {"context": self.context}, "awaitPromise": True})))
+        except TimeoutError:
+            return False
+        finally:
+            self.socket.stream.settimeout(PATIENCE)
 
     def _note(self, entry):
         if entry.get("level") in ("error", "warn"):
@@ -174,19 +231,23 @@ class Firefox(Actions):
 
     def close(self):
         try:
-            if not self.has_stopped:
-                self.call("browser.close")
-        except (DriverError, OSError, TypeError, ValueError):
-            self.has_stopped = True
+            self.call("browser.close")
+            self.process.wait(PATIENCE)
+        except (BrowserStopped, DriverError, OSError, subprocess.TimeoutExpired, ValueError):
+            pass
         finally:
-            for process in processes(self.process.pid) if self.has_stopped else ():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
+            self._end()
+
+    def _end(self):
+        for process in processes(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        if self.socket:
             self.socket.close()
-            self.process.wait()
-            self.loudspeaker.terminate()
-            self.loudspeaker.wait()
-            self.profile.cleanup()
+        self.process.wait()
+        self.loudspeaker.terminate()
+        self.loudspeaker.wait()
+        self.profile.cleanup()
 
     def open(self, address):
         self.call("browsingContext.navigate", context=self.context, url=address, wait="complete")

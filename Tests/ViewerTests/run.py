@@ -42,15 +42,14 @@ def main():
 
 
 def visit_firefox(parsed):
-    """Runs the story in Firefox, once more if the browser stops for a reason of its own. Returns how much has failed."""
+    """Runs the story in Firefox, once more if the browser stops although no step has failed. Returns how much has failed."""
     for is_last in (False, True):
         try:
             return visit(parsed, Firefox, "story")
-        except BrowserStopped as stopped:
-            print(f"  the browser has stopped: {stopped}", flush=True)
-            if is_last or not stopped.is_idle or parsed.port:
+        except BrowserStopped:
+            if is_last or parsed.port:
                 return 1
-            print("Firefox, again from the beginning", flush=True)
+            print("Firefox has stopped; the story begins again in another one", flush=True)
 
 
 def visit(parsed, kind, part):
@@ -59,16 +58,19 @@ def visit(parsed, kind, part):
     Returns how much has failed; throws `BrowserStopped`.
     """
     service = material.ServiceElsewhere(parsed.port) if parsed.port else material.Service(os.path.abspath(parsed.binary))
-    browser = kind()
-    failures = 0
+    browser, failures = None, 0
     try:
+        browser = kind()
         if part != "budget":
             failures += story.run(browser, service, parsed.pictures, parsed.step)
         if part != "story":
             failures += budget.run(browser, service, parsed.minutes)
     finally:
-        browser.close()
-        service.close()
+        try:
+            if browser:
+                browser.close()
+        finally:
+            service.close()
     return failures
 
 

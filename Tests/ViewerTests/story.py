@@ -24,7 +24,7 @@ from proxy import Proxy
 from sharing import Sharing
 from sound import Tap
 from uploads import UploadFaults
-from webdriver import BrowserStopped, wait
+from webdriver import BrowserStopped, DriverError, wait
 from words import Words
 
 # Records, while files are uploaded and read, how far the waveform has grown and what screen readers are told.
@@ -1584,7 +1584,7 @@ class Story:
 
 
 def run(browser, service, pictures, only=None):
-    """Runs the story. Returns how many steps failed; throws `BrowserStopped`."""
+    """Runs the story. Returns how many steps failed; throws `BrowserStopped` if none has."""
     failures, left = 0, []
     with tempfile.TemporaryDirectory() as folder:
         story = Story(browser, service, folder, pictures)
@@ -1599,8 +1599,10 @@ def run(browser, service, pictures, only=None):
                 step()
                 story.check_console()
                 print(f"  ok      {name}", flush=True)
-            except BrowserStopped:
-                print(f"  stopped {name}", flush=True)
+            except BrowserStopped as stopped:
+                print(f"  stopped {name}: {stopped}", flush=True)
+                if failures:
+                    return failures + 1
                 raise
             except Exception as error:
                 failures += 1
@@ -1609,7 +1611,7 @@ def run(browser, service, pictures, only=None):
                     browser.screenshot(os.path.join(pictures, f"failed {name}.png"))
                     # The next step begins at the usual size.
                     browser.size(1440, 900)
-                except (OSError, BrowserStopped) as gone:
+                except (OSError, DriverError, BrowserStopped) as gone:
                     print(f"  the browser doesn't answer any more: {gone}", flush=True)
                     break
         for line in left:

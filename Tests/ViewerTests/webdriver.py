@@ -18,13 +18,8 @@ class DriverError(Exception):
     pass
 
 
-class BrowserStopped(Exception):
-    """The browser no longer answers. If its main threads are idle, no script of the page is the reason: scripts can't
-    wait, they can only compute."""
-
-    def __init__(self, message, is_idle):
-        super().__init__(message)
-        self.is_idle = is_idle
+class BrowserStopped(BaseException):
+    """The browser doesn't answer, and nothing that the page does can be the reason. No step handles it."""
 
 
 def free_port():
