@@ -34,8 +34,8 @@ package struct TruePeakLimiter {
   private var previousPeak: Float = 0
   /// Interleaved frames: those not returned yet, after those that the filter needs.
   private var held: [Float]
-  /// The number of the first frame in `held`. Frame 0 is the first that the filter reaches from the sound's first, whose
-  /// number is `filter.reach`.
+  /// The number of the first frame in `held`. The sound's first frame has the number `filter.reach`; frame 0 is the
+  /// first one that the filter reaches from there.
   private var heldStart: Int
   /// The number of frames whose factor is known.
   private var position = 0
