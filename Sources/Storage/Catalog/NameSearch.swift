@@ -48,7 +48,6 @@ enum NameSearch {
   private static let trigramLimit = 16
 
   /// A text of one or two characters that begins fewer trigrams of names than these is looked up in the index. Of a
-  /// more common one, the newest names are read until a page is full, which takes no longer if one name in 200 of a
-  /// million contains it, and these are spread over the whole time.
+  /// million names among which the matches are spread evenly, reading the newest is as fast if one in 200 matches.
   static let rareLimit = 5000
 }
