@@ -57,6 +57,8 @@ final class ClosingStore: Sendable {
         let answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8)
         guard unsafe send(connection, answer, answer.count, Int32(MSG_NOSIGNAL)) == answer.count else { break }
       }
+      // Also if a program that another test has just started has the descriptor, too.
+      shutdown(connection, Int32(SHUT_RDWR))
       close(connection)
     }
     close(listener)
