@@ -31,7 +31,7 @@ PREFERENCES = {
 }
 
 
-# How long a command may take, in seconds; the slowest take a few. Afterwards, the page gets this long to show that it lives.
+# How long a command may take, in seconds; the slowest take a few. Afterwards, the page gets this long to draw a frame.
 PATIENCE, LAST_PATIENCE = 120, 20
 # Commands that wait for the page: for a promise, or until it is loaded.
 WAITING = ("script.callFunction", "browsingContext.navigate", "browsingContext.reload")
@@ -59,12 +59,12 @@ class Socket:
         self.stream.sendall((
             f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Key: {base64.b64encode(secrets.token_bytes(16)).decode()}\r\nSec-WebSocket-Version: 13\r\n\r\n").encode())
-        self.received = b""
-        status = self._line()
-        if b" 101 " not in status:
-            raise DriverError(f"no WebSocket: {status.decode().strip()}")
-        while self._line():
-            pass
+        # What has been received and not yet returned: bytes, and the first frames of a message.
+        self.received, self.message = b"", b""
+        head = self._until(lambda: b"\r\n\r\n" in self.received and self.received.partition(b"\r\n\r\n"), PATIENCE)
+        self.received = head[2]
+        if b" 101 " not in head[0].split(b"\r\n")[0]:
+            raise DriverError(f"no WebSocket: {head[0].decode()}")
 
     def send(self, text):
         self._send(1, text.encode())
@@ -78,49 +78,52 @@ class Socket:
             size = bytes([0x80 | 126]) + struct.pack(">H", length)
         else:
             size = bytes([0x80 | 127]) + struct.pack(">Q", length)
+        self.stream.settimeout(PATIENCE)
         self.stream.sendall(bytes([0x80 | kind]) + size + mask + bytes(value ^ mask[k % 4] for k, value in enumerate(data)))
 
-    def _line(self):
-        while b"\r\n" not in self.received:
-            self._wait_for(len(self.received) + 1)
-        line, _, self.received = self.received.partition(b"\r\n")
-        return line
-
-    def _read(self, count):
-        self._wait_for(count)
-        data, self.received = self.received[:count], self.received[count:]
-        return data
-
-    def _wait_for(self, count):
-        """Throws `TimeoutError` if that takes too long; what has been received stays."""
-        pieces, missing = [self.received], count - len(self.received)
-        try:
-            while missing > 0:
-                pieces.append(self.stream.recv(1 << 16))
-                missing -= len(pieces[-1])
-                if not pieces[-1]:
-                    raise DriverError("Firefox closed the connection")
-        finally:
-            self.received = b"".join(pieces)
-
-    def receive(self):
-        message = b""
+    def receive(self, seconds):
+        """Returns the next message. Throws `TimeoutError` if it takes longer; what has been received stays."""
+        end = time.monotonic() + seconds
         while True:
-            first, second = self._read(2)
-            length = second & 127
-            if length == 126:
-                length, = struct.unpack(">H", self._read(2))
-            elif length == 127:
-                length, = struct.unpack(">Q", self._read(8))
-            data, kind = self._read(length), first & 15
+            kind, is_last, data = self._until(self._frame, end - time.monotonic())
             if kind == 9:
                 self._send(10, data)
             elif kind == 8:
                 raise DriverError("Firefox closed the socket")
             elif kind < 3:
-                message += data
-                if first & 0x80:
+                self.message += data
+                if is_last:
+                    message, self.message = self.message, b""
                     return message.decode()
+
+    def _frame(self):
+        """Takes the next frame from what has been received, if all of it has."""
+        if len(self.received) < 2:
+            return None
+        first, length, start = self.received[0], self.received[1] & 127, 2
+        if length > 125:
+            start = 4 if length == 126 else 10
+            length = int.from_bytes(self.received[2:start], "big")
+        if len(self.received) < start + length:
+            return None
+        data, self.received = self.received[start:start + length], self.received[start + length:]
+        return first & 15, first & 0x80, data
+
+    def _until(self, found, seconds):
+        """Receives until `found` returns something, and returns that."""
+        end = time.monotonic() + seconds
+        while True:
+            value = found()
+            if value:
+                return value
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self.stream.settimeout(left)
+            piece = self.stream.recv(1 << 20)
+            if not piece:
+                raise DriverError("Firefox closed the connection")
+            self.received += piece
 
     def close(self):
         self.stream.close()
@@ -133,8 +136,17 @@ class Firefox(Actions):
     shades = (False,)
 
     def __init__(self, width=1440, height=900):
-        self.socket = self.context = None
+        self.socket = self.context = self.process = self.loudspeaker = None
+        self.number, self.complaints, self.stopped = 0, [], None
         self.profile = tempfile.TemporaryDirectory(prefix="stillwave-firefox-", ignore_cleanup_errors=True)
+        try:
+            self._start()
+            self.size(width, height)
+        except BaseException:
+            self._end()
+            raise
+
+    def _start(self):
         with open(os.path.join(self.profile.name, "user.js"), "w") as file:
             for name, value in PREFERENCES.items():
                 file.write(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n")
@@ -150,16 +162,10 @@ class Firefox(Actions):
         self.process = subprocess.Popen(
             ["firefox-esr", "--headless", "--no-remote", f"--remote-debugging-port={port}", "--profile", self.profile.name],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
-        self.number, self.complaints, self.stopped = 0, [], None
-        try:
-            self.socket = self._connect(port)
-            self.call("session.new", capabilities={})
-            self.call("session.subscribe", events=["log.entryAdded"])
-            self.context = self.call("browsingContext.getTree")["contexts"][0]["context"]
-            self.size(width, height)
-        except BaseException:
-            self._end()
-            raise
+        self.socket = self._connect(port)
+        self.call("session.new", capabilities={})
+        self.call("session.subscribe", events=["log.entryAdded"])
+        self.context = self.call("browsingContext.getTree")["contexts"][0]["context"]
 
     def _connect(self, port):
         end = time.monotonic() + 120
@@ -176,54 +182,57 @@ class Firefox(Actions):
             raise self.stopped
         number = self._send(method, parameters)
         try:
-            return self._answer(number)
+            return self._answer(number, PATIENCE)
         except TimeoutError:
-            raise self._unanswered(method, parameters) from None
+            raise self._unanswered(number, method, parameters) from None
 
     def _send(self, method, parameters):
         self.number += 1
         self.socket.send(json.dumps({"id": self.number, "method": method, "params": parameters}))
         return self.number
 
-    def _answer(self, number):
+    def _answer(self, number, seconds, late=None):
+        end = time.monotonic() + seconds
         while True:
-            message = json.loads(self.socket.receive())
+            message = json.loads(self.socket.receive(end - time.monotonic()))
             if message.get("type") == "event":
                 self._note(message["params"])
             elif message.get("id") == number:
                 if message["type"] == "error":
                     raise DriverError(f"{message['error']}: {message['message']}")
                 return message["result"]
+            elif late and message.get("id") == late:
+                raise DriverError("has answered it too late")
 
-    def _unanswered(self, method, parameters):
+    def _unanswered(self, number, method, parameters):
         """The error for a command without an answer: the browser's if nothing that the page does can be the reason.
 
-        A page can keep a command waiting that waits for the page, and any command by computing on and on.
+        A page can keep any command waiting by computing on and on, and one that waits for the page by other means.
         """
-        before = processes(self.process.pid)
-        lives = self._draws()
+        before, begun = processes(self.process.pid), time.monotonic()
+        draws = self._draws(number)
         time.sleep(5)
         busiest = max((seconds - before.get(process, 0) for process, seconds in processes(self.process.pid).items()), default=0)
+        share = busiest / (time.monotonic() - begun)
         asked = " ".join(str(parameters.get("functionDeclaration") or parameters.get("actions") or "").split())
-        told = (f"{method} has no answer after {PATIENCE} s; the page {'draws' if lives else 'does not draw'} frames, and the busiest of "
-                f"the browser's main threads took {busiest:.1f} s since: {asked[:200]}")
-        if (lives and method in WAITING) or (not lives and busiest > 2):
+        told = (f"{method} has no answer after {PATIENCE} s; asked for a frame, the page {draws or 'does not answer'}, and the busiest of "
+                f"the browser's main threads computes {share:.0%} of the time: {asked[:200]}")
+        if share > 0.25 or (draws and method in WAITING):
             return DriverError(told)
         self.stopped = BrowserStopped(told)
         return self.stopped
 
-    def _draws(self):
-        """Whether the page gets another frame."""
-        if not self.context:
-            return False
-        self.socket.stream.settimeout(LAST_PATIENCE)
+    def _draws(self, late):
+        """What the page does if it's asked for a frame, which it doesn't draw before it's loaded; None: nothing."""
         try:
-            return bool(self._answer(self._send("script.evaluate", {
-                "expression": "new Promise(done => requestAnimationFrame(done))", "target": {"context": self.context}, "awaitPromise": True})))
+            self._answer(self._send("script.evaluate", {
+                "expression": "document.readyState === 'complete' && new Promise(done => requestAnimationFrame(done))",
+                "target": {"context": self.context}, "awaitPromise": True}), LAST_PATIENCE, late)
+            return "answers"
+        except DriverError as error:
+            return str(error)
         except TimeoutError:
-            return False
-        finally:
-            self.socket.stream.settimeout(PATIENCE)
+            return None
 
     def _note(self, entry):
         if entry.get("level") in ("error", "warn"):
@@ -239,14 +248,16 @@ class Firefox(Actions):
             self._end()
 
     def _end(self):
-        for process in processes(self.process.pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        if self.process and self.process.poll() is None:
+            for process in processes(self.process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
         if self.socket:
             self.socket.close()
-        self.process.wait()
-        self.loudspeaker.terminate()
-        self.loudspeaker.wait()
+        for process in (self.process, self.loudspeaker):
+            if process:
+                process.kill()
+                process.wait()
         self.profile.cleanup()
 
     def open(self, address):
@@ -327,6 +338,10 @@ class Firefox(Actions):
     def console(self):
         """The errors that the page has logged since the last call."""
         self.run("")
-        found, self.complaints = self.complaints, []
+        found, self.complaints = self.errors, []
+        return found
+
+    @property
+    def errors(self):
         # Firefox warns about what isn't an error: sound that isn't allowed yet, and fields of the page that it doesn't know.
-        return [entry for entry in found if entry["level"] == "error" and not re.search("AudioContext|NS_BINDING_ABORTED", entry["message"])]
+        return [entry for entry in self.complaints if entry["level"] == "error" and not re.search("AudioContext|NS_BINDING_ABORTED", entry["message"])]

@@ -1601,7 +1601,12 @@ def run(browser, service, pictures, only=None):
                 print(f"  ok      {name}", flush=True)
             except BrowserStopped as stopped:
                 print(f"  stopped {name}: {stopped}", flush=True)
-                if failures:
+                # A step may have failed before its end, in which the browser stopped.
+                earlier = stopped.__context__
+                while isinstance(earlier, (BrowserStopped, TimeoutError)):
+                    earlier = earlier.__context__
+                if failures or earlier or browser.errors:
+                    print(f"  FAILED  {name}: {earlier or browser.errors}", flush=True)
                     return failures + 1
                 raise
             except Exception as error:
