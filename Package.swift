@@ -14,6 +14,9 @@ let checkedInDebug: [SwiftSetting] = [
   .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
 ]
 
+/// The test targets to build, from `STILLWAVE_TESTS=DenoiseTests,JobsTests`; nil for all. Fewer of them build sooner.
+let chosenTests = Context.environment["STILLWAVE_TESTS"]?.split(separator: ",").map(String.init)
+
 let package = Package(
   name: "stillwave",
   products: [.executable(name: "stillwave", targets: ["stillwave"])],
@@ -202,3 +205,5 @@ let package = Package(
   swiftLanguageModes: [.v6],
   cLanguageStandard: .gnu2x
 )
+
+if let chosenTests { package.targets.removeAll { $0.type == .test && !chosenTests.contains($0.name) } }
