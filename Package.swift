@@ -120,7 +120,7 @@ let package = Package(
         "PostgresStorage", "PostgresServer", "PresentRows", "Storage", "Terms", "Randomness",
         .product(name: "GRDB", package: "GRDB.swift"),
       ],
-      exclude: ["Fixtures"], swiftSettings: strict),
+      swiftSettings: strict),
     // Starts a PostgreSQL server of its own; for tests.
     .target(
       name: "PostgresServer", dependencies: ["PostgresStorage"], path: "Tests/PostgresServer", swiftSettings: strict),

@@ -287,29 +287,6 @@ struct MoveTests {
     try last.stop()
   }
 
-  @Test("a data folder of an earlier version moves without being changed")
-  func earlierVersion() throws {
-    let archive = Fixture.path("data-before-keys.tar.gz")
-    let unpacked = try Command("/usr/bin/env", ["tar", "-xzf", archive, "-C", cluster.folder.path]).finish()
-    try #require(unpacked.status == 0, "\(unpacked.errors)")
-    let before = try contents(data + "/catalog.sqlite")
-    let media = ["--media", "file://" + cluster.folder.file("media")]
-    let moved = try move(documented(media: media).away)
-    #expect(moved.status == 0, "\(moved.text) \(moved.errors)")
-    #expect(try contents(data + "/catalog.sqlite") == before)
-    let check = try Command(try Program.path(), ["check", "--catalog", cluster.url] + media).finish()
-    #expect(check.status == 0, "\(check.text) \(check.errors)")
-    let node = try TestServer(
-      with: ["--catalog", cluster.url, "--node", "n1"] + media, dataDirectory: cluster.folder.file("n1"))
-    let recordings = try #require(try node.client.get("/v1/recordings").json["recordings"].array)
-    #expect(!recordings.isEmpty)
-    for recording in recordings {
-      let id = try #require(recording["id"].string)
-      #expect(try node.client.get("/v1/recordings/\(id)/audio").status == 200)
-    }
-    try node.stop()
-  }
-
   @Test("a move whose disk is full goes on once there is room")
   func fullDisk() throws {
     // Only root may mount.
