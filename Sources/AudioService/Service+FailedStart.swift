@@ -31,6 +31,13 @@ extension Service {
       There are recordings, but the catalog \(path) is missing or empty. Nothing was changed. Put the catalog back, or \
       run “stillwave check --data DIR --repair” to rebuild it from the recordings' folders.
       """
+    case StorageError.unreleasedSchema(let path):
+      """
+      The catalog \(path) was made by a version from before the first release, which this one can't read. Nothing was \
+      changed. Choose another folder with --data, or remove this one, and upload the recordings again.
+      """
+    case StorageError.newerSchema(let path):
+      "The catalog \(path) was written by a newer version of the program. Nothing was changed. Install that version."
     case StorageError.damagedCatalog(let path, let detail):
       """
       The catalog \(path) is damaged: \(detail). Nothing was changed. Restore a backup, or run “stillwave check --data \
@@ -81,7 +88,10 @@ extension Service {
       which doesn't support this one any more. Install that version on this node.
       """
     case .differentMigration(let number, let name):
-      "The catalog has a migration \(number), “\(name)”, which isn't this program's. Use another database."
+      """
+      The catalog has a migration \(number), “\(name)”, which isn't this program's: it was made by a version from before \
+      the first release, or by another program. Nothing was changed. Use another database.
+      """
     case .statement(let failure) where failure.sqlState == "55P03":
       """
       The catalog's tables can't be brought up to date, because another session keeps one of them locked \

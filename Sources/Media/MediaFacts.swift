@@ -31,8 +31,7 @@ package struct MediaFacts: Codable, Sendable, Equatable {
   package var audioTracks: Int
   /// The first picture track, if there is one.
   package var video: Video?
-  /// The codec of that track, even if its size is unknown and `video` is nil. Nil without one, and in facts written by
-  /// an older version.
+  /// The codec of that track, even if its size is unknown and `video` is nil. Nil without one.
   package var pictures: String?
   /// Whether the file's own sizes show that its end is missing; nil if not checked.
   package var isCut: Bool?
@@ -40,7 +39,7 @@ package struct MediaFacts: Codable, Sendable, Equatable {
   package var lacksLength: Bool?
   /// Seconds of silence that the encoder left out; nil if not checked.
   package var silentSeconds: Double?
-  /// The other tracks; nil in facts written by an older version.
+  /// The other tracks; nil if not checked.
   package var others: OtherTracks?
   /// Bytes before the first frame of a raw stream or the first packet of a program stream; nil if there are none, or
   /// only ID3v2 tags.
@@ -62,7 +61,7 @@ package struct MediaFacts: Codable, Sendable, Equatable {
   package struct OtherTracks: Codable, Sendable, Equatable {
     /// Number of subtitle tracks.
     package var subtitles = 0
-    /// The indices of the subtitle tracks that ffmpeg can decode to text; nil in facts written by an older version.
+    /// The indices of the subtitle tracks that ffmpeg can decode to text; nil if not checked.
     package var texts: [Int]?
     /// Number of files attached to a Matroska file.
     package var attachments = 0

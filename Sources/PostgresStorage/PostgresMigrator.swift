@@ -4,8 +4,7 @@
 // may still use the database afterward. Nodes are replaced one by one, so a migration is additive: it adds tables,
 // indexes, and columns that are nullable or have a default, which an older program ignores. The program of schema N
 // therefore accepts a newer schema, unless a later migration's `oldest` is above N; a migration that removes what an
-// older program uses comes one release after the last use, and says so with `oldest`. `EarlierSchemaTests` repeats what
-// the programs of earlier schemas did on the newest one.
+// older program uses comes one release after the last use, and says so with `oldest`.
 //
 // Migrations run on a connection of their own that holds an advisory lock, so one node at a time migrates, and the
 // others then find nothing left to do. Each runs in a transaction together with its row. It waits briefly for locks on

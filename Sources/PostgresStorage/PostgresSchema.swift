@@ -7,7 +7,10 @@
 // read all names. SQLite's `recordings.number` belongs to its own index of trigrams, and isn't needed here.
 //
 // Jobs are updated several times. Free space in their pages keeps updates away from the indexes (HOT), and there is no
-// index on `lease_until`, so that renewing a lease updates no index.
+// index on `lease_until`, so that renewing a lease updates no index. Pages of recordings keep room, too, so that a
+// claim, which changes the state of a waveform, doesn't write to the index of trigrams: it saves 210 bytes of the log.
+//
+// `media_folder` has the ID of the folder with the media, which is also in the folder; see `MediaStore.sharedID`.
 //
 // Several indexes aren't those of the design that preceded this schema. An update writes to every index of the table if
 // it changes a column that one of them names, in its key or in its WHERE. So a claim would write as much with partial
@@ -37,108 +40,11 @@ package enum PostgresSchema {
   /// Brings a database up to date.
   package static let migrator = PostgresMigrator(migrations)
 
+  /// The name of the first migration. A database with another was made before the first release.
+  static let firstMigration = "first release"
+
   /// All migrations, oldest first.
-  static let migrations = [
-    PostgresMigration(1, "catalog", script: tables + usage),
-    PostgresMigration(2, "writers of uploads", script: writers),
-    PostgresMigration(3, "leases of keys and webhooks", script: leases),
-    PostgresMigration(4, "seconds of jobs at the end", script: jobSecondsLast),
-    PostgresMigration(5, "keys of files", oldest: 3, script: keys),
-    PostgresMigration(6, "the folder with the media", oldest: 3, script: mediaFolder),
-    PostgresMigration(7, "objects of uploads", oldest: 3, script: uploadObjects),
-    PostgresMigration(8, "postponements of jobs", oldest: 3, script: postponements),
-    PostgresMigration(9, "less of the log for claims", oldest: 3, script: lessLog),
-  ]
-
-  /// So that all transactions change `usage` before `job_seconds`. Otherwise some that end a job and change a recording
-  /// would wait for each other.
-  private static let jobSecondsLast = """
-    DROP TRIGGER job_timed ON jobs;
-    CREATE CONSTRAINT TRIGGER job_timed AFTER UPDATE OF state ON jobs DEFERRABLE INITIALLY DEFERRED
-      FOR EACH ROW WHEN (
-        old.state = 'running' AND new.state <> 'running' AND new.interruptions = old.interruptions
-        AND old.started_at IS NOT NULL)
-      EXECUTE FUNCTION time_job();
-    """
-
-  /// The ID of the folder with the media, which is also in the folder; see `MediaStore.sharedID`.
-  private static let mediaFolder = """
-    CREATE TABLE media_folder (
-      one boolean PRIMARY KEY DEFAULT true CHECK (one),
-      id text COLLATE "C" NOT NULL
-    );
-    """
-
-  /// Nodes running the previous version read and write only the names of files. If one changes a name, a trigger
-  /// updates the key. Rows that nobody has written since have no keys: see `objectKey`. Filling in a million keys
-  /// at once would keep those nodes waiting for minutes.
-  private static let keys = """
-    ALTER TABLE recordings ADD COLUMN audio_key text COLLATE "C";
-    ALTER TABLE recordings ADD COLUMN waveform_key text COLLATE "C";
-    ALTER TABLE recordings ADD COLUMN working_key text COLLATE "C";
-    ALTER TABLE conversions ADD COLUMN key text COLLATE "C";
-
-    CREATE FUNCTION keep_recording_keys() RETURNS trigger LANGUAGE plpgsql AS $$
-    DECLARE
-      folder text := 'recordings/' || new.id || '/';
-    BEGIN
-      IF TG_OP = 'INSERT' THEN
-        new.audio_key := coalesce(new.audio_key, folder || new.audio_file);
-        new.waveform_key := coalesce(new.waveform_key, folder || new.waveform_file);
-        new.working_key := coalesce(new.working_key, folder || new.working_file);
-        RETURN new;
-      END IF;
-      IF new.audio_file IS DISTINCT FROM old.audio_file AND new.audio_key IS NOT DISTINCT FROM old.audio_key THEN
-        new.audio_key := folder || new.audio_file;
-      END IF;
-      IF new.waveform_file IS DISTINCT FROM old.waveform_file
-        AND new.waveform_key IS NOT DISTINCT FROM old.waveform_key
-      THEN
-        new.waveform_key := folder || new.waveform_file;
-      END IF;
-      IF new.working_file IS DISTINCT FROM old.working_file AND new.working_key IS NOT DISTINCT FROM old.working_key
-      THEN
-        new.working_key := folder || new.working_file;
-      END IF;
-      RETURN new;
-    END $$;
-    CREATE TRIGGER recording_inserted_without_keys BEFORE INSERT ON recordings
-      FOR EACH ROW WHEN (
-        new.audio_key IS NULL AND new.audio_file IS NOT NULL
-        OR new.waveform_key IS NULL AND new.waveform_file IS NOT NULL
-        OR new.working_key IS NULL AND new.working_file IS NOT NULL)
-      EXECUTE FUNCTION keep_recording_keys();
-    CREATE TRIGGER recording_files_changed BEFORE UPDATE ON recordings
-      FOR EACH ROW WHEN (
-        new.audio_file IS DISTINCT FROM old.audio_file OR new.waveform_file IS DISTINCT FROM old.waveform_file
-        OR new.working_file IS DISTINCT FROM old.working_file)
-      EXECUTE FUNCTION keep_recording_keys();
-
-    CREATE FUNCTION keep_conversion_key() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      new.key := 'recordings/' || new.recording || '/' || new.file;
-      RETURN new;
-    END $$;
-    CREATE TRIGGER conversion_inserted_without_key BEFORE INSERT ON conversions
-      FOR EACH ROW WHEN (new.key IS NULL) EXECUTE FUNCTION keep_conversion_key();
-    CREATE TRIGGER conversion_file_changed BEFORE UPDATE ON conversions
-      FOR EACH ROW WHEN (new.file IS DISTINCT FROM old.file AND new.key IS NOT DISTINCT FROM old.key)
-      EXECUTE FUNCTION keep_conversion_key();
-    """
-
-  private static let leases = """
-    CREATE TABLE held_keys (
-      tenant text COLLATE "C" NOT NULL,
-      scope text COLLATE "C" NOT NULL,
-      key text COLLATE "C" NOT NULL,
-      holder text COLLATE "C" NOT NULL,
-      lease_until bigint NOT NULL,
-      PRIMARY KEY (tenant, scope, key)
-    );
-    CREATE INDEX held_keys_by_holder ON held_keys (holder);
-    ALTER TABLE webhooks ADD COLUMN node text COLLATE "C";
-    ALTER TABLE webhooks ADD COLUMN lease_until bigint;
-    """
+  static let migrations = [PostgresMigration(1, firstMigration, script: tables + usage)]
 
   private static let tables = """
     CREATE EXTENSION IF NOT EXISTS pg_trgm;
@@ -160,17 +66,17 @@ package enum PostgresSchema {
       duration double precision,
       waveform_state text COLLATE "C" NOT NULL,
       waveform_job text COLLATE "C",
-      waveform_file text COLLATE "C",
-      audio_file text COLLATE "C",
+      waveform_key text COLLATE "C",
+      audio_key text COLLATE "C",
       media text COLLATE "C",
-      working_file text COLLATE "C",
+      working_key text COLLATE "C",
       working_bytes bigint,
       warnings text COLLATE "C" NOT NULL,
       noise_regions text COLLATE "C",
       derived_recording text COLLATE "C",
       derived_job text COLLATE "C",
       derived_operation text COLLATE "C"
-    );
+    ) WITH (fillfactor = 70);
     CREATE INDEX recordings_by_tenant ON recordings (tenant, id);
     CREATE INDEX recordings_by_name ON recordings USING gin (name_folded gin_trgm_ops);
 
@@ -188,6 +94,8 @@ package enum PostgresSchema {
       finished_at bigint,
       attempts bigint NOT NULL,
       interruptions bigint NOT NULL DEFAULT 0,
+      postponements bigint NOT NULL DEFAULT 0,
+      not_before bigint,
       nonce text COLLATE "C",
       node text COLLATE "C",
       lease_until bigint,
@@ -229,11 +137,17 @@ package enum PostgresSchema {
       beats bigint NOT NULL
     );
 
+    CREATE TABLE media_folder (
+      one boolean PRIMARY KEY DEFAULT true CHECK (one),
+      id text COLLATE "C" NOT NULL
+    );
+
     CREATE TABLE uploads (
       id text COLLATE "C" PRIMARY KEY,
       tenant text COLLATE "C" NOT NULL DEFAULT '',
       client text COLLATE "C" NOT NULL DEFAULT '',
       token text COLLATE "C",
+      writer bigint NOT NULL DEFAULT 0,
       length bigint NOT NULL,
       "offset" bigint NOT NULL,
       metadata text COLLATE "C",
@@ -243,6 +157,21 @@ package enum PostgresSchema {
     CREATE INDEX uploads_by_expiry ON uploads (expires_at);
     CREATE INDEX unfinished_uploads ON uploads (id) WHERE recording IS NULL;
     CREATE INDEX uploads_by_recording ON uploads (recording) WHERE recording IS NOT NULL;
+
+    CREATE TABLE upload_segments (
+      upload text COLLATE "C" NOT NULL REFERENCES uploads ON DELETE CASCADE,
+      start bigint NOT NULL,
+      writer bigint NOT NULL,
+      PRIMARY KEY (upload, start)
+    );
+
+    CREATE TABLE upload_objects (
+      upload text COLLATE "C" NOT NULL REFERENCES uploads ON DELETE CASCADE,
+      start bigint NOT NULL,
+      bytes bigint NOT NULL,
+      name text COLLATE "C" NOT NULL,
+      PRIMARY KEY (upload, start)
+    );
 
     CREATE TABLE spent_tokens (
       id text COLLATE "C" PRIMARY KEY,
@@ -263,18 +192,30 @@ package enum PostgresSchema {
     CREATE INDEX answers_by_age ON answers (created_at);
     CREATE INDEX answers_by_location ON answers (location);
 
+    CREATE TABLE held_keys (
+      tenant text COLLATE "C" NOT NULL,
+      scope text COLLATE "C" NOT NULL,
+      key text COLLATE "C" NOT NULL,
+      holder text COLLATE "C" NOT NULL,
+      lease_until bigint NOT NULL,
+      PRIMARY KEY (tenant, scope, key)
+    );
+    CREATE INDEX held_keys_by_holder ON held_keys (holder);
+
     CREATE TABLE webhooks (
       job text COLLATE "C" PRIMARY KEY,
       url text COLLATE "C" NOT NULL,
       attempts bigint NOT NULL,
       not_before bigint NOT NULL,
-      traceparent text COLLATE "C"
+      traceparent text COLLATE "C",
+      node text COLLATE "C",
+      lease_until bigint
     );
 
     CREATE TABLE conversions (
       recording text COLLATE "C" NOT NULL,
       format text COLLATE "C" NOT NULL,
-      file text COLLATE "C" NOT NULL,
+      key text COLLATE "C" NOT NULL,
       bytes bigint NOT NULL,
       sha256 text COLLATE "C" NOT NULL,
       used_at bigint NOT NULL,
@@ -328,7 +269,8 @@ package enum PostgresSchema {
 
     """
 
-  /// Triggers count what tenants have, as in SQLite.
+  /// Triggers count what tenants have, as in SQLite. `job_seconds` is changed at the end, so that all transactions
+  /// change `usage` before it. Otherwise some that end a job and change a recording would wait for each other.
   private static let usage = """
     CREATE TABLE usage (
       tenant text COLLATE "C" PRIMARY KEY,
@@ -405,40 +347,10 @@ package enum PostgresSchema {
       ON CONFLICT (tenant, day) DO UPDATE SET milliseconds = job_seconds.milliseconds + excluded.milliseconds;
       RETURN NULL;
     END $$;
-    CREATE TRIGGER job_timed AFTER UPDATE OF state ON jobs
+    CREATE CONSTRAINT TRIGGER job_timed AFTER UPDATE OF state ON jobs DEFERRABLE INITIALLY DEFERRED
       FOR EACH ROW WHEN (
         old.state = 'running' AND new.state <> 'running' AND new.interruptions = old.interruptions
         AND old.started_at IS NOT NULL)
       EXECUTE FUNCTION time_job();
-    """
-
-  private static let uploadObjects = """
-    CREATE TABLE upload_objects (
-      upload text COLLATE "C" NOT NULL REFERENCES uploads ON DELETE CASCADE,
-      start bigint NOT NULL,
-      bytes bigint NOT NULL,
-      name text COLLATE "C" NOT NULL,
-      PRIMARY KEY (upload, start)
-    );
-    """
-
-  private static let postponements = """
-    ALTER TABLE jobs ADD COLUMN postponements bigint NOT NULL DEFAULT 0;
-    ALTER TABLE jobs ADD COLUMN not_before bigint;
-    """
-
-  /// Pages of recordings keep room, so that a claim, which changes the state of a waveform, changes no index of the
-  /// table, of which one has the trigrams of names: it writes 210 bytes less to the log. Pages that were filled before
-  /// get none.
-  private static let lessLog = "ALTER TABLE recordings SET (fillfactor = 70);"
-
-  private static let writers = """
-    ALTER TABLE uploads ADD COLUMN writer bigint NOT NULL DEFAULT 0;
-    CREATE TABLE upload_segments (
-      upload text COLLATE "C" NOT NULL REFERENCES uploads ON DELETE CASCADE,
-      start bigint NOT NULL,
-      writer bigint NOT NULL,
-      PRIMARY KEY (upload, start)
-    );
     """
 }

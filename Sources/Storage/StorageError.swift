@@ -46,6 +46,9 @@ package enum StorageError: Error, Equatable, Sendable {
   /// The catalog was written by a newer version of the program than this one.
   case newerSchema(path: String)
 
+  /// The catalog was written by a version of the program from before its first release.
+  case unreleasedSchema(path: String)
+
   /// The catalog can't be read: it is damaged, truncated, or not a catalog. `detail` is SQLite's finding.
   case damagedCatalog(path: String, detail: String)
 

@@ -65,8 +65,7 @@ import Testing
     }
   }
 
-  /// A job that an earlier version queued.
-  @Test func aJobQueuedBeforeAnUpgradeIsDone() async throws {
+  @Test func aJobThatWasQueuedBeforeTheStartIsDone() async throws {
     let bench = try TestBench(script: "echo \"$request\" > $folder/request; finish")
     let source = try bench.recording()
     let made = try bench.recording(state: .queued)

@@ -82,7 +82,7 @@ import Testing
     hear(frames: 10, of: 1, at: "10.0.0.1:1")
     #expect(live?.address == "10.0.0.1:1" && live?.progress?.readyFrames == 10)
 
-    // A node of the version before.
+    // A node without --cluster-listen.
     hear(.running, attempt: 2)
     #expect(live?.writer == token(2) && live?.address == nil && live?.progress == nil)
     hear(frames: 20, of: 1, at: "10.0.0.1:1")

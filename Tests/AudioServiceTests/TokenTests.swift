@@ -192,7 +192,7 @@ import Testing
     let secret = try TokenSecrets(path: nil, directory: folder.path).signing()
     #expect(secret.count == 43)
     try FileManager.default.removeItem(atPath: path)
-    // An earlier version, which locked the file before it wrote.
+    // On a disk without hard links, a process locks the file before it writes.
     let stopped = try FileDescriptor(path: path, flags: O_RDWR | O_CREAT)
     let isLocked = try stopped.lock()
     #expect(isLocked)

@@ -194,7 +194,7 @@ import Waveform
     try await expectShown(Int64(2 * Self.block), in: table(mirrors))
     elsewhere.update(job) { $0.progress?.fraction = 0.9 }
     #expect(try mirrors.count == 1 && openCopies() == 2)
-    // An attempt of a node that names no address, as those of the version before don't.
+    // An attempt of a node without --cluster-listen, which names no address.
     let second = AttemptToken(job: job, attempt: 2, nonce: "0123456789abcdef")
     elsewhere.update(job) { ($0.writer, $0.address, $0.attempts, $0.startedAt) = (second, nil, 2, .now) }
     #expect(mirrors.count == 0)

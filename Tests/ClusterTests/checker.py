@@ -198,7 +198,8 @@ class Checker:
     def recordings(self):
         """What was acknowledged and not deleted is there, byte for byte, on every node."""
         rows = {row[0]: row for row in self.database.rows(
-            "SELECT id, sha256, waveform_state, audio_file, waveform_file, working_file, name FROM recordings")}
+            "SELECT id, sha256, waveform_state, split_part(audio_key, '/', 3), split_part(waveform_key, '/', 3), "
+            "split_part(working_key, '/', 3), name FROM recordings")}
         for recording, facts in self.journal.recordings.items():
             if recording in self.journal.deleted:
                 continue

@@ -110,7 +110,6 @@ struct MediaProbeTests {
       promisesLength: true, endsAsPromised: true, audioTracks: 1,
       video: MediaFacts.Video(codec: "h264", width: 1, height: 2))
     #expect(MediaFacts(json: facts.json) == facts)
-    // As written by an earlier version, without other tracks.
     #expect(!facts.json.contains("others"))
     #expect(MediaFacts(json: "{}") == nil)
     #expect(MediaFacts(json: facts.json.replacing("48000", with: "0")) == nil)

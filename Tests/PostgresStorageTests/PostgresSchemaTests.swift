@@ -16,10 +16,6 @@ import Testing
   @Test("PostgreSQL has every table of SQLite's catalog, with the same columns, types and keys")
   func sameColumns() throws {
     let sqlite = try DatabaseQueue()
-    try sqlite.write { db in
-      db.add(function: NameSearch.foldedName)
-      db.add(function: NameSearch.number)
-    }
     try Schema.migrator.migrate(sqlite)
     let types = ["TEXT": "text", "INTEGER": "bigint", "REAL": "double precision", "BLOB": "bytea"]
     let expected = try sqlite.read { db in
@@ -61,51 +57,6 @@ import Testing
         AND table_name NOT IN ('schema_migrations', 'server_epoch')
       """)
     #expect(others == "")
-  }
-
-  private func keys() throws -> String {
-    try database.run("SELECT audio_key, waveform_key, working_key FROM recordings ORDER BY id")
-  }
-
-  private func insert(_ more: String, _ values: String) throws {
-    try database.run(
-      """
-      INSERT INTO recordings
-        (id, name, name_folded, created_at, container, codec, sample_rate, channels, waveform_state, warnings, \(more))
-      VALUES ('a', '', '', 0, '', '', 0, 0, '', '', \(values))
-      """)
-  }
-
-  @Test("if a node of the version before changes the name of a file, its key follows")
-  func keysOfVersionBefore() throws {
-    try insert("audio_file", "'audio.wav'")
-    #expect(try keys() == "recordings/a/audio.wav||")
-    try database.run("UPDATE recordings SET audio_file = 'audio.wav', waveform_file = 'w1', working_file = 'k'")
-    #expect(try keys() == "recordings/a/audio.wav|recordings/a/w1|recordings/a/k")
-    try database.run("UPDATE recordings SET audio_file = 'audio.wav', waveform_file = NULL, working_file = 'k2'")
-    #expect(try keys() == "recordings/a/audio.wav||recordings/a/k2")
-
-    try database.run("INSERT INTO conversions VALUES ('a', 'mp3', 'c1', 0, '', 0)")
-    #expect(try database.run("SELECT key FROM conversions") == "recordings/a/c1")
-    try database.run(
-      """
-      INSERT INTO conversions (recording, format, file, bytes, sha256, used_at) VALUES ('a', 'mp3', 'c2', 0, '', 0)
-      ON CONFLICT (recording, format) DO UPDATE SET file = excluded.file
-      """)
-    #expect(try database.run("SELECT key FROM conversions") == "recordings/a/c2")
-  }
-
-  @Test("a key that this version writes is kept, whatever else changes")
-  func keysOfThisVersion() throws {
-    try insert("audio_file, audio_key, waveform_file, waveform_key", "'a', 'x/a', 'w', 'x/w'")
-    #expect(try keys() == "x/a|x/w|")
-    try database.run("UPDATE recordings SET waveform_file = 'w2', waveform_key = 'y/w2', name = 'n'")
-    #expect(try keys() == "x/a|y/w2|")
-    try database.run("UPDATE recordings SET audio_file = 'a', waveform_file = 'w2', name = 'm'")
-    #expect(try keys() == "x/a|y/w2|")
-    try database.run("INSERT INTO conversions VALUES ('a', 'mp3', 'c', 0, '', 0, 'x/c')")
-    try database.run("UPDATE conversions SET file = 'd', key = 'x/d'; UPDATE conversions SET used_at = 1")
-    #expect(try database.run("SELECT key FROM conversions") == "x/d")
   }
 
   @Test("what tenants have is counted, whatever changes it")

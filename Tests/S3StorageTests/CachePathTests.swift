@@ -115,28 +115,6 @@ import Testing
     }
   }
 
-  @Test("a cache of an earlier version, which had parts at the objects' paths, is kept and shows none of them")
-  func earlierVersion() async throws {
-    let test = try CacheTest()
-    let (part, whole, content) = (try await test.put(content), try await test.put(content), content)
-    try await test.blocking {
-      let cache = try test.cache()
-      _ = try cache.read(part, 0..<100_000)
-      _ = try cache.file(whole)
-    }
-    try FileManager.default.moveItem(
-      atPath: test.objectPath(part), toPath: "\(test.directory)/objects/\(part.recording).\(part.name)")
-    let before = test.store.received.count
-    let cache = try test.cache()
-    try await test.blocking { () throws -> Void in
-      #expect(try cache.read(part, 0..<100_000) == Array(content[..<100_000]))
-      #expect(!CacheTest.exists(cache.path(of: part)))
-      #expect(try cache.file(whole)?.withPath(CacheTest.contents) == content)
-    }
-    #expect(test.requests(after: before) == [])
-    #expect(try await test.blocking { try cache.file(part)?.withPath(CacheTest.contents) } == content)
-  }
-
   @Test("of a file that was left at an object's path and a later part of it, a restart keeps the part")
   func bothFiles() async throws {
     let test = try CacheTest()

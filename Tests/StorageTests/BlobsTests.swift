@@ -346,9 +346,8 @@ import Testing
     }
   }
 
-  @Test("a data folder of an earlier version has each object at the path of its key")
-  func earlierDataFolder() throws {
-    // The layout since version 1: DATA/recordings/<id>/<the name in the row>.
+  @Test("a data folder has each object at the path of its key")
+  func dataFolder() throws {
     let id = RecordingID()
     try FileSystem.makeFolders(folder("old/recordings/\(id.text)"))
     let names = ["audio.mp3", "waveform.pyramid", "working.wav", "converted-0190.mp3"]

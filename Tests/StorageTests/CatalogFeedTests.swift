@@ -155,7 +155,7 @@ struct CatalogFeedTests {
     let addressed = AttemptProgress(token, report: progress.report, address: "10.0.0.1:8090", proof: "0a")
     let told = CatalogMessage.progress(addressed).line(from: "n1")
     #expect(CatalogMessage.parse(told)?.message == .progress(addressed))
-    // Those of the version before have no address. It ignores members that it doesn't know, as this one does.
+    // A node without --cluster-listen has no address. Members that a later version adds are ignored.
     let before =
       #"{"node":"n1","progress":{"attempt":3,"job":"\#(token.job)","nonce":"\#(token.nonce)","report":"{}"}}"#
     let later = before.replacing(#""report""#, with: #""a member of the next version":[1],"report""#)

@@ -260,29 +260,6 @@ import Testing
     #expect(updates.count == 20 && updates.first == updates.last)
   }
 
-  @Test("the keys of a row that only an earlier version has written come from its files' names")
-  func namesWithoutKeys() throws {
-    var recording = sample()
-    recording.audioKey = ObjectKey(recording.id, "audio.m4a")
-    (recording.waveformKey, recording.workingKey) = (
-      ObjectKey(recording.id, "waveform"), ObjectKey(recording.id, "working")
-    )
-    try catalog.insert(recording)
-    let conversion = Conversion(
-      recording: recording.id, format: "mp3", key: ObjectKey(recording.id, "converted-1"), bytes: 1,
-      sha256: String(repeating: "0", count: 64))
-    try catalog.keep(conversion, limit: 9)
-    for change in [
-      "recordings SET audio_key = NULL, waveform_key = NULL, working_key = NULL", "conversions SET key = NULL",
-    ] {
-      _ = try catalog.engine.write(.statementLocks) { try $0.run("UPDATE " + change, []) }
-    }
-    #expect(try catalog.recording(recording.id) == recording)
-    #expect(try catalog.conversion(of: recording.id, to: "mp3")?.key == conversion.key)
-    try catalog.forget(conversion)
-    #expect(try catalog.conversion(of: recording.id, to: "mp3") == nil)
-  }
-
   @Test("the conversions that were requested longest ago give way, and no more of them than must")
   func fullConversions() throws {
     let recordings = (0..<6).map { _ in sample() }

@@ -62,22 +62,6 @@ import Testing
     #expect(codes(try data.check().problems) == ["catalog_lost"])
   }
 
-  @Test("a catalog of an earlier version is checked and stays at that version")
-  func earlierVersion() throws {
-    try data.execute(
-      """
-      ALTER TABLE recordings DROP COLUMN working_bytes;
-      DELETE FROM grdb_migrations WHERE identifier LIKE '10 %';
-      """)
-    try FileSystem.remove(data.store.folder(of: data.recordings[1].id) + "/audio.wav")
-    let before = try data.everything()
-    let report = try data.check()
-    #expect(report.recordings == 3)
-    #expect(codes(report.problems) == ["audio_missing"])
-    #expect(codes(report.notes) == ["schema_older"])
-    #expect(try data.everything() == before)
-  }
-
   @Test("a catalog of a newer version is refused with its path and left alone")
   func newerVersion() throws {
     try data.execute("INSERT INTO grdb_migrations VALUES ('999 from the future')")

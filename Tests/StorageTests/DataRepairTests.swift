@@ -24,14 +24,9 @@ import Testing
 
   private let all = ["talk 0.wav", "talk 1.wav", "talk 2.wav"]
 
-  @Test("rows of a damaged catalog of any version are read", arguments: [1, 3, 6, 9, 21])
-  func salvageOfEarlierVersions(version: Int) throws {
-    // Columns added by later versions.
-    let added = [
-      (3, "noise_regions"), (6, "media"), (6, "working_file"), (10, "working_bytes"), (22, "audio_key"),
-      (22, "waveform_key"), (22, "working_key"),
-    ]
-    for (number, column) in added where number > version {
+  @Test("rows of a damaged catalog are read, also if their table lacks columns")
+  func salvageWithoutColumns() throws {
+    for column in ["noise_regions", "media", "working_key", "working_bytes"] {
       try data.execute("ALTER TABLE recordings DROP COLUMN \(column)")
     }
     try data.execute("DROP TABLE jobs")

@@ -79,24 +79,6 @@ import Testing
     #expect(try later.attempt == 2 && second.job(job.id)?.notBefore == nil)
   }
 
-  @Test("a node of the version before begins a postponed job at once, and this one goes on from there")
-  func postponedBesideTheVersionBefore() throws {
-    let catalog = try node()
-    let job = try insertJob(catalog)
-    _ = try catalog.postpone(try claim(job, catalog), seconds: 600)
-    // Its columns only.
-    let begin = "UPDATE jobs SET state = 'running', attempts = 2, nonce = ?, node = 'old', lease_until = ? WHERE id = ?"
-    let end = (clock.now() + 30).milliseconds
-    _ = try catalog.engine.write(.statementLocks) { try $0.run(begin, ["0123456789abcdef", end, job.id.text]) }
-    #expect(try catalog.job(job.id)?.token?.attempt == 2)
-    clock.advance(31)
-    #expect(try catalog.endLostLeases() == 1)
-    let row = try #require(try catalog.job(job.id))
-    #expect(row.state == .queued && row.losses == 1 && row.postponements == 1 && row.failures == 0)
-    clock.advance(600)
-    #expect(try claim(job, catalog).attempt == 3)
-  }
-
   @Test("a job is claimed by one node at a time")
   func oneHolder() throws {
     let (first, second) = (try node(), try node())
@@ -179,17 +161,6 @@ import Testing
     #expect(try second.job(job.id)?.state == .queued && second.job(job.id)?.interruptions == 1)
     #expect(try second.job(waiting.id)?.interruptions == 0)
     #expect(try second.unfinishedJobs().count == 2)
-  }
-
-  @Test("a running job of an earlier version, which has no token, is queued again")
-  func earlierVersion() throws {
-    let catalog = try node(locked: true)
-    let recording = sample()
-    let job = Job(kind: .waveform, recording: recording.id, state: .running, attempts: 1)
-    try catalog.insert(recording, jobs: [job])
-    #expect(try catalog.endLostLeases() == 1)
-    #expect(try catalog.job(job.id)?.state == .queued && catalog.job(job.id)?.interruptions == 1)
-    #expect(try claim(job, catalog).attempt == 2)
   }
 
   @Test("a canceled job refuses its attempt")

@@ -26,8 +26,8 @@ struct MovedFixture {
     try data.execute(
       """
       UPDATE recordings SET tenant = 'acme', working_key = 'recordings/\(id)/working-1.wav',
-        working_file = 'working-1.wav', working_bytes = 22, media = '{}', duration = 1.5,
-        waveform_key = 'recordings/\(id)/waveform-1.pyramid', waveform_file = 'waveform-1.pyramid',
+        working_bytes = 22, media = '{}', duration = 1.5,
+        waveform_key = 'recordings/\(id)/waveform-1.pyramid',
         waveform_state = 'ready' WHERE id = '\(id)';
       INSERT INTO jobs (id, tenant, kind, recording, state, progress, created_at, started_at, attempts, nonce, node,
         parameters) VALUES ('\(runningJob)', 'acme', 'denoise', '\(id)', 'running', 0.5, 1, 2, 1, '0123456789abcdef',
@@ -47,8 +47,8 @@ struct MovedFixture {
       INSERT INTO answers VALUES ('acme', 'POST /v1/recordings', 'key', 'f', 201, '/v1/recordings/1', '{"ü":1}', 1);
       INSERT INTO webhooks (job, url, attempts, not_before, node, lease_until) VALUES ('\(runningJob)',
         'https://example.com/', 2, 5, 'old', 6);
-      INSERT INTO conversions VALUES ('\(id)', 'mp3', 'converted-1.mp3', 24, '\(digest.hexDigest())', 7,
-        'recordings/\(id)/converted-1.mp3');
+      INSERT INTO conversions VALUES ('\(id)', 'mp3', 'recordings/\(id)/converted-1.mp3', 24,
+        '\(digest.hexDigest())', 7);
       INSERT INTO job_seconds VALUES ('acme', 20000, 1234);
       """)
     let catalog = try Catalog(path: store.catalogPath)

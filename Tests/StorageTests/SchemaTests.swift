@@ -53,53 +53,6 @@ import Testing
     #expect(found == recording && found.soundKey == ObjectKey(recording.id, "working.wav"))
   }
 
-  @Test("a catalog of the first release is read")
-  func firstRelease() throws {
-    try DatabaseQueue(path: path).write { try $0.execute(sql: dump) }
-    let catalog = try Catalog(path: path)
-    let recording = try #require(try catalog.recordings(limit: 9, nameContaining: "TALK").first)
-    #expect(recording.name == "Talk.wav")
-    for text in ["k.", "AV", "v"] { #expect(try catalog.recordings(limit: 9, nameContaining: text) == [recording]) }
-    #expect(recording.format.frames == 79_380_000)
-    #expect(recording.warnings == [Warning(code: "truncated", detail: "short")])
-    #expect(recording.createdAt.rfc3339 == "2026-11-21T04:05:06.789Z")
-    #expect(recording.noiseRegions == nil && recording.media == nil && recording.workingKey == nil)
-    #expect(recording.audioKey == ObjectKey(recording.id, "audio.wav") && recording.waveformKey == nil)
-    #expect(try catalog.unfinishedJobs().map(\.id.text) == ["0199c0de-0000-7001-8000-000000000001"])
-  }
-
-  @Test("rows that name files get their keys, which are then all that counts")
-  func keys() throws {
-    let id = RecordingID()
-    var kept = sample()
-    kept = Recording(
-      id: id, name: kept.name, format: kept.format, waveformKey: ObjectKey(id, "waveform-1.pyramid"),
-      audioKey: ObjectKey(id, "audio.wav"), media: "{}", workingKey: ObjectKey(id, "working-1.wav"))
-    let conversion = Conversion(
-      recording: id, format: "mp3", key: ObjectKey(id, "converted-1.mp3"), bytes: 3, sha256: "")
-    let catalog = try Catalog(path: path)
-    try catalog.insert(kept)
-    try catalog.keep(conversion, limit: 9)
-    try catalog.close()
-    // As the version before left it.
-    try DatabaseQueue(path: path).write { db in
-      try db.execute(sql: "DELETE FROM grdb_migrations WHERE identifier = '22 keys of files'")
-      for column in Schema.keyColumns.keys { try db.execute(sql: "ALTER TABLE recordings DROP COLUMN \(column)") }
-      try db.execute(sql: "ALTER TABLE conversions DROP COLUMN key")
-    }
-    let opened = try Catalog(path: path)
-    #expect(try opened.recording(id) == kept)
-    #expect(try opened.conversion(of: id, to: "mp3")?.key == conversion.key)
-    try opened.pool.write {
-      try $0.execute(
-        sql:
-          "UPDATE recordings SET audio_file = 'a', waveform_file = 'b', working_file = 'c'; UPDATE conversions SET file = 'd'"
-      )
-    }
-    #expect(try opened.recording(id) == kept)
-    #expect(try opened.conversion(of: id, to: "mp3")?.key == conversion.key)
-  }
-
   @Test("a catalog of a newer version is refused and left alone")
   func newerVersion() throws {
     var newer = Schema.migrator
@@ -108,6 +61,40 @@ import Testing
     try Catalog(path: path, migrator: newer).insert(recording)
     #expect(throws: StorageError.newerSchema(path: path)) { try Catalog(path: path) }
     #expect(try Catalog(path: path, migrator: newer).recording(recording.id) == recording)
+  }
+
+  @Test("a second migration changes a catalog once, and a check of it only a copy")
+  func secondMigration() throws {
+    let recording = sample()
+    try Catalog(path: path).insert(recording)
+    var next = Schema.migrator
+    next.registerMigration("2 moods") { try $0.execute(sql: "ALTER TABLE recordings ADD COLUMN mood TEXT") }
+    func mood(_ catalog: Catalog) throws -> String? {
+      try catalog.read {
+        try $0.row("SELECT coalesce(mood, 'none') AS mood FROM recordings").map { try value($0, "mood") }
+      }
+    }
+    do {
+      let view = try CatalogView(path: path, migrator: next)
+      #expect(try view.isOlder && mood(view.catalog) == "none")
+      #expect(throws: StorageError.self) { try mood(Catalog(path: path)) }
+    }
+    for _ in 0..<2 { #expect(try mood(Catalog(path: path, migrator: next)) == "none") }
+    #expect(try !CatalogView(path: path, migrator: next).isOlder)
+  }
+
+  @Test("a catalog from before the first release is refused and left alone")
+  func unreleasedVersion() throws {
+    try Catalog(path: path).close()
+    try DatabaseQueue(path: path).write {
+      try $0.execute(sql: "UPDATE grdb_migrations SET identifier = '1 recordings and jobs'")
+    }
+    #expect(throws: StorageError.unreleasedSchema(path: path)) { try Catalog(path: path) }
+    #expect(throws: StorageError.unreleasedSchema(path: path)) { try CatalogView(path: path) }
+    let migrations = try DatabaseQueue(path: path).read {
+      try String.fetchAll($0, sql: "SELECT identifier FROM grdb_migrations")
+    }
+    #expect(migrations == ["1 recordings and jobs"])
   }
 
   @Test("a failed migration leaves the catalog unchanged")
@@ -185,32 +172,4 @@ import Testing
       #expect(plan.contains { $0.contains(index) }, "\(plan)")
     }
   }
-
-  /// The first release's file in the format of sqlite3's `.dump`. Never change it.
-  private let dump = """
-    CREATE TABLE grdb_migrations (identifier TEXT NOT NULL PRIMARY KEY);
-    INSERT INTO grdb_migrations VALUES ('1 recordings and jobs');
-    CREATE TABLE recordings (
-      id TEXT NOT NULL PRIMARY KEY, name TEXT NOT NULL, name_folded TEXT NOT NULL, created_at INTEGER NOT NULL,
-      bytes INTEGER, sha256 TEXT, container TEXT NOT NULL, codec TEXT NOT NULL, sample_rate INTEGER NOT NULL,
-      channels INTEGER NOT NULL, frames INTEGER, estimated_frames INTEGER, duration REAL,
-      waveform_state TEXT NOT NULL, waveform_job TEXT, waveform_file TEXT, audio_file TEXT, warnings TEXT NOT NULL,
-      derived_recording TEXT, derived_job TEXT, derived_operation TEXT
-    ) STRICT;
-    INSERT INTO recordings VALUES (
-      '0199c0de-0000-7000-8000-000000000000', 'Talk.wav', 'talk.wav', 1795233906789, 317520044, NULL, 'wav',
-      'pcm_s16', 44100, 2, 79380000, NULL, 1800.0, 'building', '0199c0de-0000-7001-8000-000000000001', NULL,
-      'audio.wav', '[{"code":"truncated","detail":"short"}]', NULL, NULL, NULL);
-    CREATE TABLE jobs (
-      id TEXT NOT NULL PRIMARY KEY, kind TEXT NOT NULL, recording TEXT NOT NULL, output TEXT, state TEXT NOT NULL,
-      progress REAL NOT NULL, created_at INTEGER NOT NULL, started_at INTEGER, finished_at INTEGER,
-      attempts INTEGER NOT NULL, parameters TEXT NOT NULL, result TEXT, error TEXT
-    ) STRICT;
-    INSERT INTO jobs VALUES (
-      '0199c0de-0000-7001-8000-000000000001', 'waveform', '0199c0de-0000-7000-8000-000000000000', NULL, 'running',
-      0.42, 1795233906789, 1795233906800, NULL, 1, '{}', NULL, NULL);
-    CREATE INDEX jobs_by_recording ON jobs (recording, id);
-    CREATE INDEX jobs_by_state ON jobs (state, id);
-    CREATE TABLE heartbeat (id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1), beats INTEGER NOT NULL) STRICT;
-    """
 }

@@ -94,37 +94,3 @@ import Testing
 }
 
 /// The bytes that were stored before they were counted, which only SQLite has had.
-@Suite struct StoredBytesMigrationTests {
-  @Test("labels and profiles of an earlier version are counted")
-  func migration() throws {
-    let folder = try TemporaryFolder()
-    let tenant = try #require(Tenant("ours"))
-    let path = folder("catalog.sqlite")
-    do {
-      let queue = try DatabaseQueue(path: path)
-      try queue.write { $0.add(function: NameSearch.number) }
-      try Schema.migrator.migrate(queue, upTo: "17 sources of uploads and noise profiles")
-      try queue.write { db in
-        for (tenant, track) in [("ours", "t1"), ("theirs", "t2")] {
-          try db.execute(
-            sql: """
-              INSERT INTO label_tracks (id, tenant, recording, name, kind, source, count, words, version, created_at,
-                changed_at) VALUES (?, ?, 'r', 'x', 'labels', 'upload', 1, 0, 0, 0, 0);
-              INSERT INTO label_chunks VALUES (?, 0, 0, 1, 'für', x'2222');
-              """, arguments: [track, tenant, track])
-        }
-        for isDeleted in [0, 1] {
-          try db.execute(
-            sql: """
-              INSERT INTO noise_profiles (id, tenant, name, channels, spectrum, version, created_at, changed_at,
-                is_deleted) VALUES (?, 'ours', 'x', 1, x'00000000000000', 0, 0, 0, ?)
-              """, arguments: ["p\(isDeleted)", isDeleted])
-        }
-      }
-      try queue.close()
-    }
-    let theirs = try #require(Tenant("theirs"))
-    let stored = try Catalog(path: path).storedByTenant().mapValues(\.storedBytes)
-    #expect(stored == [tenant: 6 + 7, theirs: 6])
-  }
-}

@@ -18,8 +18,7 @@
 //
 //   "stillwave-node-address-v1" LF job LF attempt and nonce, as in the path LF address
 //
-// since everyone who may connect to the database can send such messages. All have 64 lower-case hexadecimal digits. A
-// node of the version before neither adds nor asks for the last two, so it fetches from this one, and not the reverse.
+// since everyone who may connect to the database can send such messages. All have 64 lower-case hexadecimal digits.
 
 import HTTP
 import Jobs

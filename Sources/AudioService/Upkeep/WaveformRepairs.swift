@@ -101,7 +101,7 @@ extension WaveformLoss {
     if case .workingCopy = self { false } else { true }
   }
 
-  /// Whether the file has the format of an earlier version, which isn't damage.
+  /// Whether the file has the format of another version, which isn't damage.
   fileprivate var isOutdated: Bool {
     if case .waveform(_, .outdatedPyramid) = self { true } else { false }
   }

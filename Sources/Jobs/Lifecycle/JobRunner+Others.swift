@@ -104,8 +104,7 @@ extension JobRunner {
     self.live.update(token.job) { ($0.progress, $0.address) = (known, address ?? $0.address) }
   }
 
-  /// The address in a message, if a node of this cluster has named it. Those of the version before prove nothing, so of
-  /// their jobs only the progress is shown. The log says so at most once a minute.
+  /// The address in a message, if a node of this cluster has named it. If not, the log says so, at most once a minute.
   private func proven(_ progress: AttemptProgress) -> String? {
     guard let address = progress.address, let known = addressProof.withLock({ $0 }) else { return nil }
     if let proof = progress.proof, known.isProof(proof, of: address, for: progress.token) { return address }
@@ -113,7 +112,7 @@ extension JobRunner {
     state.value.complainedAt = now
     let reason =
       progress.proof == nil
-      ? "it isn't proven: a node of an earlier version"
+      ? "it isn't proven"
       : "it is proven with another secret: the nodes have different files for --cluster-secret-file"
     log.failure(
       "the address of a node isn't believed, so waveforms that it builds don't grow here",

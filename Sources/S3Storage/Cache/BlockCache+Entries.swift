@@ -81,8 +81,8 @@ extension BlockCache {
     return Hold(object, in: self)
   }
 
-  /// Returns an object that an earlier process left. It has no path until its bytes have been compared: nothing was
-  /// synced, and a part was there in earlier versions.
+  /// Returns an object that an earlier process left. It has no path until its bytes have been compared, because nothing
+  /// was synced.
   private func left(_ key: ObjectKey) throws(StorageError) -> CachedObject? {
     let part = folder.partPath(of: key)
     do throws(StorageError) {

@@ -9,7 +9,7 @@
 //
 // Workers, libsndfile and ffmpeg open an object by its path, some of them more than once. So only a whole object gets
 // that, by a rename, and its file never changes: whatever happens to the cache, they find this object or nothing, and
-// no hole that reads as silence. Earlier versions had parts at the objects' paths, and remove files with other names.
+// no hole that reads as silence.
 
 import Glibc
 import Storage

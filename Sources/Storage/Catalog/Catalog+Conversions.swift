@@ -79,10 +79,10 @@ extension Catalog {
 
   /// Locks a conversion, unless another transaction has: one that deletes its recording, or notes its use.
   private static func isFree(_ conversion: Conversion, _ db: CatalogTransaction) throws -> Bool {
-    let condition = "recording = ? AND format = ? AND file = ?"
+    let condition = "recording = ? AND format = ? AND key = ?"
     return try db.row(
       "SELECT 1 AS free FROM conversions WHERE \(condition)\(db.dialect.skippingLocked)",
-      [conversion.recording.text, conversion.format, conversion.key.name]) != nil
+      [conversion.recording.text, conversion.format, conversion.key.description]) != nil
   }
 
   private func discard(_ conversion: Conversion, at now: Timestamp, _ db: CatalogTransaction) throws {
@@ -114,8 +114,8 @@ extension Catalog {
 
   private static func forget(_ conversion: Conversion, _ db: CatalogTransaction) throws {
     try db.run(
-      "DELETE FROM conversions WHERE recording = ? AND format = ? AND file = ?",
-      [conversion.recording.text, conversion.format, conversion.key.name])
+      "DELETE FROM conversions WHERE recording = ? AND format = ? AND key = ?",
+      [conversion.recording.text, conversion.format, conversion.key.description])
   }
 
   private static func conversion(of id: RecordingID, to format: String, _ db: CatalogTransaction) throws -> Conversion?
@@ -137,12 +137,9 @@ struct ConversionRow: TableRow {
   init(conversion: Conversion) { self.conversion = conversion }
 
   init(row: SQLRow) throws {
-    let recording: RecordingID = try identifier(row, "recording")
-    guard let key = try objectKey(row, "key", orName: "file", of: recording) else {
-      throw StorageError.corrupt(column: "key", value: "NULL")
-    }
+    guard let key = try objectKey(row, "key") else { throw StorageError.corrupt(column: "key", value: "NULL") }
     conversion = Conversion(
-      recording: recording, format: try value(row, "format"), key: key,
+      recording: try identifier(row, "recording"), format: try value(row, "format"), key: key,
       bytes: try value(row, "bytes"), sha256: try value(row, "sha256"),
       usedAt: Timestamp(milliseconds: try value(row, "used_at")))
     guard key.recording == conversion.recording, key.name.hasPrefix("converted-"), conversion.bytes >= 0,
@@ -156,8 +153,6 @@ struct ConversionRow: TableRow {
     container["recording"] = conversion.recording.text
     container["format"] = conversion.format
     container["key"] = conversion.key.description
-    // For nodes running the previous version.
-    container["file"] = conversion.key.name
     container["bytes"] = conversion.bytes
     container["sha256"] = conversion.sha256
     container["used_at"] = conversion.usedAt.milliseconds

@@ -1,8 +1,8 @@
 // A description is the only object that is replaced. Where several nodes share the media, the transaction that changes
 // its recording writes a row of `garbage` for it, too: a promise, which is deleted once the object says what the row
 // says. If that isn't done in a minute, because the store was full or the node is gone, the next collection of any node
-// does it. In a bucket, the row names the object. In a folder, it is named describe/<id>, because collections of
-// earlier versions remove the files there that a row of `garbage` names.
+// does it. In a bucket, the row names the object. In a folder, it is named describe/<id>, because a collection
+// removes the files there that a row of `garbage` names.
 //
 //   1. the change and its promise  2. the row and the promise are read, in one statement  3. the object is put
 //   4. the promise is deleted and the row read again, in one transaction; if it has changed, again from 3 on

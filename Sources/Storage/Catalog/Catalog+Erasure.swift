@@ -35,8 +35,7 @@ extension Catalog {
   }
 
   /// The columns of a deleted row that `erase` needs.
-  static let erasedColumns =
-    "derived_job, audio_key, waveform_key, working_key, audio_file, waveform_file, working_file"
+  static let erasedColumns = "derived_job, audio_key, waveform_key, working_key"
 
   private static func erase(_ id: String, madeBy job: String?, _ db: CatalogTransaction) throws {
     try forgetConversions(of: id, db)

@@ -4,7 +4,7 @@
 // than its lease doesn't carry a request out that another has taken over.
 //
 // Other work that one process at a time should do has keys under scopes of its own, without answers, such as the end of
-// an upload. Earlier versions don't ask for those keys, and are no worse off than they were.
+// an upload.
 
 /// What a process finds that wants to carry out a request under a key.
 package enum KeyHold: Sendable, Equatable {

@@ -1,5 +1,5 @@
 // A catalog that a move is filling is bound to its media by a text that isn't the media's ID, `moving <id> <run>`. So
-// no node starts with it, not even one of an earlier version, which takes the media for others.
+// no node starts with it.
 //
 // `run` names the process that fills it. One that begins puts its own name there, and each transaction of a move fails
 // if the name is another's: of two moves into one place, only the one that began last goes on, and a process that was

@@ -125,12 +125,10 @@ extension Catalog {
   /// What a recording's row, with the columns `erasedColumns`, and those of its conversions name. A damaged row names
   /// what it can.
   private static func objects(of id: RecordingID, _ row: SQLRow?, _ db: CatalogTransaction) throws -> [ObjectKey] {
-    let keys = Schema.keyColumns.sorted { $0.key < $1.key }.compactMap { column, name in
-      row.flatMap { try? objectKey($0, column, orName: name, of: id) } ?? nil
-    }
-    let conversions = try db.rows("SELECT key, file FROM conversions WHERE recording = ?", [id.text])
-    return Recording.objects(of: id, keys)
-      + conversions.compactMap { (try? objectKey($0, "key", orName: "file", of: id)) ?? nil }
+    func key(_ row: SQLRow?, _ column: String) -> ObjectKey? { row.flatMap { try? objectKey($0, column) } ?? nil }
+    let keys = ["audio_key", "waveform_key", "working_key"].compactMap { key(row, $0) }
+    let conversions = try db.rows("SELECT key FROM conversions WHERE recording = ?", [id.text])
+    return Recording.objects(of: id, keys) + conversions.compactMap { key($0, "key") }
   }
 }
 

@@ -39,7 +39,8 @@ package final class Catalog: Sendable {
 
   /// Opens the catalog in the SQLite file at `path`: creates it if missing, and migrates an older one.
   ///
-  /// Throws `.newerSchema` if a newer version of the program wrote it, and `.damagedCatalog` if it can't be read.
+  /// Throws `.newerSchema` or `.unreleasedSchema` if another version of the program wrote it, and `.damagedCatalog` if
+  /// it can't be read.
   package convenience init(path: String, holder: LeaseHolder = LeaseHolder()) throws(StorageError) {
     self.init(engine: try SQLiteEngine(path: path), holder: holder)
   }

@@ -20,9 +20,8 @@ struct RecordingRow: TableRow {
         recording: try identifier(row, "derived_recording"), job: try identifier(row, "derived_job"),
         operation: operation)
     }
-    let id: RecordingID = try identifier(row, "id")
     recording = Recording(
-      id: id, name: try value(row, "name"),
+      id: try identifier(row, "id"), name: try value(row, "name"),
       createdAt: Timestamp(milliseconds: try value(row, "created_at")),
       bytes: try nullable(row, "bytes"), sha256: try nullable(row, "sha256"),
       format: SoundShape(
@@ -31,9 +30,9 @@ struct RecordingRow: TableRow {
         frames: try nullable(row, "frames"), estimatedFrames: try nullable(row, "estimated_frames"),
         duration: try nullable(row, "duration")),
       waveformState: try choice(row, "waveform_state"), waveformJob: try optionalIdentifier(row, "waveform_job"),
-      waveformKey: try objectKey(row, "waveform_key", orName: "waveform_file", of: id),
-      audioKey: try objectKey(row, "audio_key", orName: "audio_file", of: id), media: try nullable(row, "media"),
-      workingKey: try objectKey(row, "working_key", orName: "working_file", of: id),
+      waveformKey: try objectKey(row, "waveform_key"),
+      audioKey: try objectKey(row, "audio_key"), media: try nullable(row, "media"),
+      workingKey: try objectKey(row, "working_key"),
       workingBytes: try nullable(row, "working_bytes"),
       warnings: try list(row, "warnings") ?? [], derivedFrom: derivedFrom,
       noiseRegions: try list(row, "noise_regions"))
@@ -60,10 +59,6 @@ struct RecordingRow: TableRow {
     container["waveform_job"] = recording.waveformJob?.text
     container["waveform_key"] = recording.waveformKey?.description
     container["audio_key"] = recording.audioKey?.description
-    // For nodes running the previous version, which know only these names.
-    container["waveform_file"] = recording.waveformFile
-    container["audio_file"] = recording.audioFile
-    container["working_file"] = recording.workingFile
     container["media"] = recording.media
     container["working_key"] = recording.workingKey?.description
     container["working_bytes"] = recording.workingBytes
@@ -205,11 +200,9 @@ func optionalIdentifier<Entity>(_ row: SQLRow, _ column: String) throws -> Ident
   try nullable(row, column) as String? == nil ? nil : try identifier(row, column)
 }
 
-/// Returns the key of an object, or nil for NULL. A row that only an earlier version has written, in PostgreSQL, has
-/// just the object's name, in the column `name`.
-func objectKey(_ row: SQLRow, _ column: String, orName name: String, of id: RecordingID) throws -> ObjectKey? {
-  if try nullable(row, column) as String? != nil { return try parse(row, column, ObjectKey.init) }
-  return try (nullable(row, name) as String?).map { ObjectKey(id, $0) }
+/// Returns the key of an object, or nil for NULL.
+func objectKey(_ row: SQLRow, _ column: String) throws -> ObjectKey? {
+  try nullable(row, column) as String? == nil ? nil : try parse(row, column, ObjectKey.init)
 }
 
 func identifier<Entity>(_ row: SQLRow, _ column: String) throws -> Identifier<Entity> {

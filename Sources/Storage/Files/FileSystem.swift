@@ -123,7 +123,7 @@ package enum FileSystem {
   /// that do this at once, on any machine, one does. Doesn't follow a link. When it returns, the bytes are on disk, no
   /// matter which process has written them, but maybe not the file's name.
   ///
-  /// Never waits for another process, with two exceptions: an empty file, which earlier versions may have left, and
+  /// Never waits for another process, with two exceptions: an empty file, which a process may be about to fill, and
   /// disks without hard links. There, the first to lock the file writes it. Throws `.inUse` if another process has the
   /// lock for longer than `patience`.
   package static func createOnce(

@@ -28,8 +28,7 @@
 // has at most three failed and ten lost attempts.
 //
 // A job is postponed if the store of media can't give its source or take its result, or if the disk of one node of
-// several fails it. Nodes of the version before, which know no postponements, begin it at once, and count them as
-// losses.
+// several fails it.
 
 extension Job {
   /// The token of the attempt that holds the job; nil if none does.

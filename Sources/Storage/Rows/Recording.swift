@@ -35,7 +35,7 @@ package struct Recording: Sendable, Equatable {
   package var media: String?
   /// The key of the lossless copy of such a file's sound; nil until it is complete.
   package var workingKey: ObjectKey?
-  /// Length of the working copy in bytes; nil if there is none, or if an earlier version made it.
+  /// Length of the working copy in bytes; nil if there is none.
   package var workingBytes: Int64?
   /// Errors in the file's headers.
   package var warnings: [Warning]

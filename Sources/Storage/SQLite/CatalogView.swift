@@ -19,26 +19,26 @@ final class CatalogView {
   let isLive: Bool
   private let copy: String?
 
-  /// Opens the catalog at `path`. Throws `.damagedCatalog` if it can't be read, or `.newerSchema`. May need room for a
-  /// copy in the folder for temporary files.
-  init(path: String) throws(StorageError) {
+  /// Opens the catalog at `path`. Throws `.damagedCatalog` if it can't be read, `.newerSchema` or `.unreleasedSchema`.
+  /// May need room for a copy in the folder for temporary files.
+  init(path: String, migrator: DatabaseMigrator = Schema.migrator) throws(StorageError) {
     do {
       let lock = FileSystem.parent(of: path) + "/lock"
       if FileSystem.identity(of: path) != nil, try Self.isHeld(lock) {
         isLive = true
         isNew = try Catalog.inspect(path: path, withinSeconds: 3600) == .new
         let pool = try DatabasePool(path: path, configuration: Self.reading)
-        isOlder = try !isNew && Self.isOlder(pool)
+        isOlder = try !isNew && Self.isOlder(pool, than: migrator)
         if !isOlder, !isNew {
-          if try pool.read(Schema.migrator.hasBeenSuperseded) { throw StorageError.newerSchema(path: path) }
-          try pool.read { try SQLiteEngine.checkColumns($0, migrator: Schema.migrator) }
+          try pool.read { try Schema.check($0, path: path, migrator: migrator) }
+          try pool.read { try SQLiteEngine.checkColumns($0, migrator: migrator) }
           (catalog, copy) = (Catalog(engine: SQLiteEngine(reading: pool, path: path)), nil)
           return
         }
         let folder = try Self.makeFolder()
         copy = folder
         try pool.backup(to: DatabaseQueue(path: folder + "/catalog.sqlite"))
-        catalog = try Self.open(folder)
+        catalog = try Self.open(folder, migrator)
       } else {
         isLive = false
         let folder = try Self.makeFolder()
@@ -48,8 +48,8 @@ final class CatalogView {
           }
           let copied = folder + "/catalog.sqlite"
           isNew = try Catalog.inspect(path: copied, withinSeconds: 3600) == .new
-          isOlder = try !isNew && Self.isOlder(DatabaseQueue(path: copied, configuration: Self.reading))
-          catalog = try Self.open(folder)
+          isOlder = try !isNew && Self.isOlder(DatabaseQueue(path: copied, configuration: Self.reading), than: migrator)
+          catalog = try Self.open(folder, migrator)
           copy = folder
         } catch {
           try? FileSystem.remove(folder)
@@ -79,10 +79,10 @@ final class CatalogView {
     return configuration
   }
 
-  private static func isOlder(_ file: some DatabaseReader) throws -> Bool {
+  private static func isOlder(_ file: some DatabaseReader, than migrator: DatabaseMigrator) throws -> Bool {
     try file.read { db in
       // If the catalog is newer, opening it throws.
-      try !Schema.migrator.hasBeenSuperseded(db) && !Schema.migrator.hasCompletedMigrations(db)
+      try !migrator.hasBeenSuperseded(db) && !migrator.hasCompletedMigrations(db)
     }
   }
 
@@ -92,8 +92,10 @@ final class CatalogView {
     return path
   }
 
-  private static func open(_ folder: String) throws(StorageError) -> Catalog {
-    do { return try Catalog(path: folder + "/catalog.sqlite") } catch {
+  private static func open(_ folder: String, _ migrator: DatabaseMigrator) throws(StorageError) -> Catalog {
+    do {
+      return Catalog(engine: try SQLiteEngine(path: folder + "/catalog.sqlite", migrator: migrator))
+    } catch {
       try? FileSystem.remove(folder)
       throw error
     }
@@ -104,6 +106,7 @@ final class CatalogView {
     switch error {
     case .damagedCatalog(_, let detail): .damagedCatalog(path: path, detail: detail)
     case .newerSchema: .newerSchema(path: path)
+    case .unreleasedSchema: .unreleasedSchema(path: path)
     default: error
     }
   }

@@ -1,11 +1,6 @@
 import GRDB
 
 extension NameSearch {
-  /// The SQL function `folded_name(name)`.
-  static let foldedName = DatabaseFunction("folded_name", argumentCount: 1, pure: true) { values in
-    String.fromDatabaseValue(values[0]).map(fold)
-  }
-
   /// The SQL function `recording_number(id)`: `RecordingID.number`, or NULL if the text is no ID.
   static let number = DatabaseFunction("recording_number", argumentCount: 1, pure: true) { values in
     String.fromDatabaseValue(values[0]).flatMap { RecordingID($0)?.number }

@@ -13,11 +13,12 @@ final class SQLiteEngine: SQLEngine {
 
   /// Opens the catalog at `path`: creates it if missing, and migrates an older one.
   ///
-  /// Throws `.newerSchema` if a newer version of the program wrote it, and `.damagedCatalog` if it can't be read.
+  /// Throws `.newerSchema` or `.unreleasedSchema` if another version of the program wrote it, and `.damagedCatalog` if
+  /// it can't be read.
   init(path: String, migrator: DatabaseMigrator = Schema.migrator) throws(StorageError) {
     do {
       pool = try Self.open(path)
-      if try pool.read(migrator.hasBeenSuperseded) { throw StorageError.newerSchema(path: path) }
+      try pool.read { try Schema.check($0, path: path, migrator: migrator) }
       try migrator.migrate(pool)
       try pool.read { try Self.checkColumns($0, migrator: migrator) }
     } catch {

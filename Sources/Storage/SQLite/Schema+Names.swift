@@ -7,52 +7,10 @@
 // trigram of each name (https://sqlite.org/fts5.html#the_fts5vocab_virtual_table_module).
 
 extension Schema {
-  /// Numbers stay unique if two services, whose catalogs were merged later, created recordings in the same moment.
-  static let trigramsOfNames = """
-    ALTER TABLE recordings ADD COLUMN number INTEGER;
-    UPDATE recordings SET name_folded = folded_name(name);
-    UPDATE recordings SET number = numbered.number FROM (
-      SELECT id, recording_number(id) + row_number() OVER (PARTITION BY recording_number(id) ORDER BY id) - 1 AS number
-      FROM recordings
-    ) AS numbered WHERE numbered.id = recordings.id;
-    CREATE UNIQUE INDEX recordings_by_number ON recordings (number);
-
-    CREATE VIRTUAL TABLE recording_names USING fts5 (
-      name_folded, content = 'recordings', content_rowid = 'number', tokenize = 'trigram case_sensitive 1',
-      detail = 'none', columnsize = 0
-    );
-    INSERT INTO recording_names (recording_names) VALUES ('rebuild');
-
-    CREATE TRIGGER recording_numbered AFTER INSERT ON recordings BEGIN
-      UPDATE recordings SET number = (
-        SELECT coalesce(max(number) + 1, recording_number(new.id)) FROM recordings
-        WHERE number BETWEEN recording_number(new.id) AND recording_number(new.id) | 7
-      ) WHERE id = new.id;
-      INSERT INTO recording_names (rowid, name_folded)
-        SELECT number, name_folded FROM recordings WHERE id = new.id AND number IS NOT NULL;
-    END;
-
-    CREATE TRIGGER recording_renamed AFTER UPDATE OF name_folded ON recordings
-    WHEN new.name_folded <> old.name_folded AND old.number IS NOT NULL BEGIN
-      INSERT INTO recording_names (recording_names, rowid, name_folded)
-        VALUES ('delete', old.number, old.name_folded);
-      INSERT INTO recording_names (rowid, name_folded) VALUES (old.number, new.name_folded);
-    END;
-
-    CREATE TRIGGER recording_forgotten AFTER DELETE ON recordings WHEN old.number IS NOT NULL BEGIN
-      INSERT INTO recording_names (recording_names, rowid, name_folded)
-        VALUES ('delete', old.number, old.name_folded);
-    END;
-    """
-
-  /// Replaces the index by one that also has the names' last characters. The view is what the index is of, for FTS5's
-  /// commands that read all names; in another order than that of the row IDs, they take sixteen times as long.
-  static let trigramsToTheEnd = """
-    DROP TRIGGER recording_numbered;
-    DROP TRIGGER recording_renamed;
-    DROP TRIGGER recording_forgotten;
-    DROP TABLE recording_names;
-
+  /// The view is the index's content, for FTS5's commands that read all names; in another order than that of the row
+  /// IDs, they take sixteen times as long. Numbers stay unique if two services, whose catalogs were merged later,
+  /// created recordings in the same moment.
+  static let names = """
     CREATE VIEW recording_names_indexed AS
       SELECT number, name_folded || '  ' AS name FROM recordings WHERE number IS NOT NULL ORDER BY number;
     CREATE VIRTUAL TABLE recording_names USING fts5 (
@@ -60,7 +18,6 @@ extension Schema {
       detail = 'none', columnsize = 0
     );
     CREATE VIRTUAL TABLE recording_names_trigrams USING fts5vocab ('recording_names', 'instance');
-    INSERT INTO recording_names (recording_names) VALUES ('rebuild');
 
     CREATE TRIGGER recording_numbered AFTER INSERT ON recordings BEGIN
       UPDATE recordings SET number = (
@@ -82,5 +39,6 @@ extension Schema {
       INSERT INTO recording_names (recording_names, rowid, name)
         VALUES ('delete', old.number, old.name_folded || '  ');
     END;
+
     """
 }

@@ -1,7 +1,8 @@
 // Triggers count what tenants have, so that no statement can change it uncounted.
 
 extension Schema {
-  /// `bytes` are those of audio files. `job_seconds` counts the attempts that ended on a day, in days since 1970,
+  /// `bytes` are those of audio files, and what the catalog itself has of labels and noise profiles. A deleted profile
+  /// that a job still uses doesn't count. `job_seconds` counts the attempts that ended on a day, in days since 1970,
   /// except those that the service's own stop interrupted.
   static let usage = """
     CREATE TABLE usage (
@@ -9,7 +10,6 @@ extension Schema {
       recordings INTEGER NOT NULL,
       bytes INTEGER NOT NULL
     ) STRICT;
-    INSERT INTO usage SELECT tenant, count(*), coalesce(sum(bytes), 0) FROM recordings GROUP BY tenant;
 
     CREATE TRIGGER recording_counted AFTER INSERT ON recordings BEGIN
       INSERT INTO usage (tenant, recordings, bytes) VALUES (new.tenant, 1, coalesce(new.bytes, 0))
@@ -36,22 +36,6 @@ extension Schema {
         max(0, coalesce(new.finished_at, strftime('%s', 'now') * 1000) - old.started_at)
       ) ON CONFLICT (tenant, day) DO UPDATE SET milliseconds = milliseconds + excluded.milliseconds;
     END;
-    """
-
-  /// From here on, `usage.bytes` also counts what the catalog itself has of labels and noise profiles. A track's
-  /// `bytes` are those of its chunks, which are written in the same transaction. A deleted profile that a job still
-  /// uses doesn't count.
-  static let usageOfLabels = """
-    ALTER TABLE label_tracks ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
-    UPDATE label_tracks SET bytes = (
-      SELECT coalesce(sum(length(labels) + length(CAST(folded AS BLOB))), 0)
-      FROM label_chunks WHERE track = label_tracks.id);
-    INSERT INTO usage (tenant, recordings, bytes)
-      SELECT tenant, 0, sum(bytes) FROM (
-        SELECT tenant, bytes FROM label_tracks
-        UNION ALL SELECT tenant, length(spectrum) FROM noise_profiles WHERE NOT is_deleted
-      ) GROUP BY tenant
-      ON CONFLICT (tenant) DO UPDATE SET bytes = bytes + excluded.bytes;
 
     CREATE TRIGGER labels_counted AFTER INSERT ON label_tracks BEGIN
       INSERT INTO usage (tenant, recordings, bytes) VALUES (new.tenant, 0, new.bytes)

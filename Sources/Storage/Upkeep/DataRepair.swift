@@ -138,7 +138,7 @@ package struct DataRepair: Sendable {
   }
 
   /// Calls `body` with the readable recordings of a damaged catalog: from the beginning of the table up to the damage,
-  /// and from the end back to it. Columns that the table lacks because it comes from an earlier version are NULL.
+  /// and from the end back to it. Columns that the table lacks are NULL.
   private static func eachReadableRecording(
     _ path: String, _ body: (Recording) throws(StorageError) -> Void
   ) throws(StorageError) {
@@ -171,11 +171,7 @@ package struct DataRepair: Sendable {
     try Schema.migrator.migrate(model)
     let known = try model.read { try $0.columns(in: "recordings").map(\.name) }
     let present = Set(try db.columns(in: "recordings").map(\.name))
-    return known.map { column in
-      if present.contains(column) { return column }
-      let file = Schema.keyColumns[column]
-      return (file.map { present.contains($0) ? Schema.key(of: $0) : "NULL" } ?? "NULL") + " AS \(column)"
-    }.joined(separator: ", ")
+    return known.map { present.contains($0) ? $0 : "NULL AS \($0)" }.joined(separator: ", ")
   }
 
   private func repairFiles(of catalog: Catalog, _ done: inout [String]) throws(StorageError) {

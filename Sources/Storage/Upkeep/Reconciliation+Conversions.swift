@@ -26,12 +26,10 @@ extension Reconciliation {
     return lost.count
   }
 
-  /// Returns the job that made a conversion, from its file's name: `converted-<job>-<attempt>-<nonce>.<format>`, or
-  /// `converted-<job>.<format>` if an earlier version made it.
+  /// Returns the job that made a conversion, from its file's name: `converted-<job>-<attempt>-<nonce>.<format>`.
   private static func converter(of file: String) -> JobID? {
     guard file.hasPrefix("converted-"), file.contains(".") else { return nil }
     let rest = file.dropFirst("converted-".count)
-    let end = rest.dropFirst(36).first
-    return end == "." || end == "-" ? JobID(String(rest.prefix(36))) : nil
+    return rest.dropFirst(36).first == "-" ? JobID(String(rest.prefix(36))) : nil
   }
 }

@@ -167,9 +167,8 @@ package struct Reconciliation: Sendable {
     } while place != nil
   }
 
-  /// Describes every recording without a description, as in a data directory of an earlier version; trusts the
-  /// description if the row is damaged; and makes folders and files private. Runs while the service is running, because
-  /// it reads every folder.
+  /// Describes every recording without a description; trusts the description if the row is damaged; and makes folders
+  /// and files private. Runs while the service is running, because it reads every folder.
   ///
   /// If the catalog isn't `verified`, no file is removed because of its contents. `isLent` is called for each file that
   /// isn't private; if it returns true, the file is left alone, because a running program may be about to open it.

@@ -107,9 +107,8 @@ import Testing
     try server.stop()
   }
 
-  @Test(
-    "folders of an earlier version get descriptions at the start and survive the catalog's loss")
-  func earlierVersion() throws {
+  @Test("folders without descriptions get them at the start and survive the catalog's loss")
+  func folders() throws {
     let library = try Library()
     try library.server.stop()
     let folders = library.server.data + "/recordings"

@@ -39,12 +39,9 @@ struct MovedTable: Sendable {
       "recordings", isCounted: true,
       """
       id tenant name name_folded created_at bytes sha256 container codec sample_rate channels frames estimated_frames \
-      duration waveform_state waveform_job waveform_file audio_file media working_file working_bytes warnings \
+      duration waveform_state waveform_job media working_bytes warnings \
       noise_regions derived_recording derived_job derived_operation audio_key waveform_key working_key
-      """,
-      // In PostgreSQL, a row that only an earlier version has written has no keys. Without a name there is none either:
-      // text joined to NULL is NULL.
-      reading: Schema.keyColumns.reduce(into: [:]) { $0[$1.key] = "coalesce(\($1.key), \(Schema.key(of: $1.value)))" }),
+      """),
     MovedTable(
       "jobs",
       """
@@ -60,9 +57,7 @@ struct MovedTable: Sendable {
     MovedTable(
       "answers", key: "tenant, scope, key", "tenant scope key fingerprint status location body created_at"),
     MovedTable("webhooks", key: "job", "job url attempts not_before traceparent"),
-    MovedTable(
-      "conversions", key: "recording, format", "recording format file bytes sha256 used_at key",
-      reading: ["key": "coalesce(key, \(Schema.key(of: "file", "recording")))"]),
+    MovedTable("conversions", key: "recording, format", "recording format key bytes sha256 used_at"),
     MovedTable(
       "label_tracks", isCounted: true,
       """
