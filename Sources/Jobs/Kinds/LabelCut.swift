@@ -42,7 +42,7 @@ struct LabelCut {
     let added = LabelChunk.chunks(of: labels)
     room.labels -= part.count
     room.words -= part.words
-    room.bytes -= added.reduce(0) { $0 + $1.labels.count + $1.texts.reduce(0) { $0 + $1.utf8.count } }
+    room.bytes -= added.reduce(0) { $0 + $1.bytes }
     fits = room.labels >= 0 && room.words >= 0 && room.bytes >= 0
     guard fits else { return false }
     chunks += added

@@ -43,7 +43,8 @@ extension Catalog {
   package func labels(
     of id: LabelTrackID, from start: Int64 = 0, to end: Int64 = .max, containing text: String? = nil
   ) throws(StorageError) -> (track: LabelTrack, chunks: [FoundLabels])? {
-    let folded = text.flatMap { $0.isEmpty ? nil : Self.folded($0) }
+    let folded = text.flatMap { $0.isEmpty ? nil : NameSearch.foldLines([$0]) }
+    let search = folded.map { ByteSearch(Array($0.utf8)) }
     return try read { db in
       guard let track = try Self.labelTrack(id, db) else { return nil }
       var filter = Filter()
@@ -56,7 +57,7 @@ extension Catalog {
       let chunks = try rows.map { row in
         FoundLabels(
           start: try value(row, "start"), end: try value(row, "until"), labels: try value(row, "labels"),
-          matches: try folded.map { Self.lines(of: try value(row, "folded"), containing: Array($0.utf8)) })
+          matches: try search?.lines(of: value(row, "folded")))
       }
       return (track, chunks)
     }
@@ -178,40 +179,10 @@ extension Catalog {
     var bytes: Int64 = 0
     let sql = "INSERT INTO label_chunks (track, number, start, until, folded, labels) VALUES (?, ?, ?, ?, ?, ?)"
     for (number, chunk) in chunks.enumerated() {
-      let folded = folded(chunk.texts)
-      bytes += Int64(chunk.labels.count + folded.utf8.count)
-      try db.run(sql, [id.text, number, chunk.start, chunk.end, folded, chunk.labels])
+      bytes += Int64(chunk.bytes)
+      try db.run(sql, [id.text, number, chunk.start, chunk.end, chunk.folded, chunk.labels])
     }
     return bytes
-  }
-
-  /// Returns the folded texts, one per line.
-  private static func folded(_ texts: [String]) -> String {
-    NameSearch.fold(texts.map { $0.replacing("\n", with: " ") }.joined(separator: "\n"))
-  }
-
-  private static func folded(_ text: String) -> String { folded([text]) }
-
-  /// Returns for each line whether it contains `text`, compared by bytes as SQLite's instr() does. A first letter may
-  /// be in each of a track's labels, so this is a plain loop over bytes.
-  private static func lines(of folded: String, containing text: [UInt8]) -> [Bool] {
-    let bytes = Array(folded.utf8)
-    var (found, start) = ([Bool](), 0)
-    for index in 0...bytes.count where index == bytes.count || bytes[index] == UInt8(ascii: "\n") {
-      found.append(contains(bytes.span.extracting(start..<index), text.span))
-      start = index + 1
-    }
-    return found
-  }
-
-  private static func contains(_ line: Span<UInt8>, _ text: Span<UInt8>) -> Bool {
-    guard !text.isEmpty, line.count >= text.count else { return false }
-    for start in 0...line.count - text.count where line[start] == text[0] {
-      var length = 1
-      while length < text.count, line[start + length] == text[length] { length += 1 }
-      if length == text.count { return true }
-    }
-    return false
   }
 }
 

@@ -69,14 +69,13 @@ extension Catalog {
   func recordings(
     of tenant: Tenant?, limit: Int, before: RecordingID? = nil, nameContaining query: String? = nil
   ) throws(StorageError) -> [Recording] {
-    try read { db in
+    let folded = query.flatMap { $0.isEmpty ? nil : NameSearch.fold($0) }
+    return try read { db in
       var filter = Filter()
       if let tenant { filter.add("tenant = ?", tenant.name) }
       if let before { filter.add("id < ?", before.text) }
       var (table, order) = ("recordings", "id")
-      if let query, !query.isEmpty {
-        (table, order) = try db.dialect.search(NameSearch.fold(query), before: before, &filter, db)
-      }
+      if let folded { (table, order) = try db.dialect.search(folded, before: before, &filter, db) }
       let sql = "SELECT recordings.* FROM \(table)\(filter.text) ORDER BY \(order) DESC LIMIT ?"
       return try Self.intact(db.rows(sql, filter.arguments + [max(0, limit)])) {
         try RecordingRow(row: $0).recording

@@ -16,6 +16,8 @@ package final class Catalog: Sendable {
   private let onChange = Mutex<Listener?>(nil)
   private let jobLimits = Mutex<JobLimits?>(nil)
   let namesDeletedObjects = Atomic<Bool>(false)
+  /// How long each write holds the catalog.
+  package let writeWatch: WriteWatch
   /// nil if only this process uses the database.
   private let feed: CatalogFeed?
   private let writes = Atomic<UInt64>(0)
@@ -47,8 +49,11 @@ package final class Catalog: Sendable {
 
   /// Creates a catalog in the database of an engine, whose tables are up to date. `bus` connects it to other processes
   /// that use the database.
-  package init(engine: any SQLEngine, holder: LeaseHolder = LeaseHolder(), bus: (any ChangeBus)? = nil) {
-    (self.engine, self.holder) = (engine, holder)
+  package init(
+    engine: any SQLEngine, holder: LeaseHolder = LeaseHolder(), bus: (any ChangeBus)? = nil,
+    writeWatch: WriteWatch = WriteWatch()
+  ) {
+    (self.engine, self.holder, self.writeWatch) = (engine, holder, writeWatch)
     feed = bus.map { CatalogFeed($0, node: holder.node) }
   }
 
@@ -158,14 +163,17 @@ package final class Catalog: Sendable {
     case later
   }
 
+  /// Runs `body` in a transaction and describes what it has changed. `kind` names the change to people.
   @discardableResult
   func write<Value: Sendable>(
-    _ isolation: SQLIsolation = .serializable, describing time: DescribingTime = .now,
+    _ isolation: SQLIsolation = .serializable, describing time: DescribingTime = .now, kind: StaticString = #function,
     _ body: @Sendable (CatalogTransaction) throws -> Value
   ) throws(StorageError) -> Value {
     // Under a lock, the catalog is in the same folder as the media. Several nodes' isn't, and must not wait for theirs.
     if !isShared { try descriptions.withLock { $0 }?.store.checkClaim() }
-    let (value, changed, undescribed) = try writeTimes.time { () throws(StorageError) in try commit(isolation, body) }
+    let (value, changed, undescribed) = try writeTimes.time { () throws(StorageError) in
+      try commit(isolation, kind, body)
+    }
     // First, because a description may take a store's time.
     tell(changed)
     for id in undescribed {
@@ -181,13 +189,16 @@ package final class Catalog: Sendable {
 
   /// Runs `body` in a transaction. Returns its result, what it changed, and the recordings that have to be described.
   private func commit<Value: Sendable>(
-    _ isolation: SQLIsolation, _ body: @Sendable (CatalogTransaction) throws -> Value
+    _ isolation: SQLIsolation, _ kind: StaticString, _ body: @Sendable (CatalogTransaction) throws -> Value
   ) throws(StorageError) -> (Value, CatalogChanges, Set<RecordingID>) {
     defer { writes.wrappingAdd(1, ordering: .sequentiallyConsistent) }
     let committed: (Value, CatalogChanges, Set<RecordingID>)
+    let hold = WriteHold(writeWatch, kind)
+    defer { hold.end() }
     do throws(StorageError) {
       committed = try engine.write(isolation) { session in
-        let transaction = CatalogTransaction(session)
+        hold.begin()
+        let transaction = CatalogTransaction(session, hold)
         let value = try body(transaction)
         let (changes, undescribed) = (transaction.changes, transaction.recordingsToDescribe)
         try promiseDescriptions(of: undescribed, transaction)

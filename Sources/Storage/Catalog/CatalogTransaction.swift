@@ -4,29 +4,34 @@
 /// run has noted is forgotten with it.
 final class CatalogTransaction: SQLSession {
   private let session: any SQLSession
+  /// nil in a transaction that only reads.
+  private let hold: WriteHold?
   private var recordings: [RecordingID: Tenant] = [:]
   private var deleted: [RecordingID: Tenant] = [:]
   private var undescribed: Set<RecordingID> = []
   private var jobs: [JobID: JobChange] = [:]
   private var leavesTraces = false
 
-  init(_ session: any SQLSession) { self.session = session }
+  init(_ session: any SQLSession, _ hold: WriteHold? = nil) { (self.session, self.hold) = (session, hold) }
 
   // MARK: Statements
 
   var dialect: SQLDialect { session.dialect }
 
   func rows(_ sql: String, bound arguments: [SQLValue]) throws(StorageError) -> [SQLRow] {
-    try session.rows(sql, bound: arguments)
+    hold?.note(sql)
+    return try session.rows(sql, bound: arguments)
   }
 
   func eachRow(_ sql: String, bound arguments: [SQLValue], _ body: (SQLRow) throws -> Bool) throws {
+    hold?.note(sql)
     try session.eachRow(sql, bound: arguments, body)
   }
 
   @discardableResult
   func run(_ sql: String, bound arguments: [SQLValue]) throws(StorageError) -> Int {
-    try session.run(sql, bound: arguments)
+    hold?.note(sql)
+    return try session.run(sql, bound: arguments)
   }
 
   // MARK: Changes

@@ -14,10 +14,55 @@ enum NameSearch {
   /// so the result is the same on every machine. It's in Normalization Form C (Unicode Standard Annex #15), because "é"
   /// may be one code point or two (as in file names from a Mac). U+0000, which PostgreSQL's text can't contain, becomes
   /// U+FFFD.
+  ///
+  /// O(n): sorting a run of combining marks takes time that grows with its square (40,000 take 2.3 s), so long runs are
+  /// divided first.
   static func fold(_ name: String) -> String {
-    var folded = name.uppercased().lowercased()
-    if folded.utf8.contains(0) { folded = folded.replacing("\0", with: "\u{FFFD}") }
-    return folded.utf8.allSatisfy { $0 < 0x80 } ? folded : folded.precomposedStringWithCanonicalMapping
+    let folded = name.uppercased().lowercased()
+    var (isPlain, hasNUL) = (true, false)
+    for byte in folded.utf8 {
+      if byte >= 0x80 { isPlain = false } else if byte == 0 { hasNUL = true }
+    }
+    if isPlain, !hasNUL { return folded }
+    return streamSafe(folded).precomposedStringWithCanonicalMapping
+  }
+
+  /// Returns the folded texts, one per line.
+  static func foldLines(_ texts: [String]) -> String {
+    var lines: [UInt8] = []
+    for (index, text) in texts.enumerated() {
+      if index > 0 { lines.append(UInt8(ascii: "\n")) }
+      lines.append(contentsOf: text.utf8.lazy.map { $0 == UInt8(ascii: "\n") ? UInt8(ascii: " ") : $0 })
+    }
+    return fold(String(decoding: lines, as: UTF8.self))
+  }
+
+  /// Returns the text with U+034F, which nothing is sorted or composed across, after every 30 non-starters in a row
+  /// (UAX #15 section 13, Stream-Safe Text Format), and with U+FFFD for U+0000.
+  private static func streamSafe(_ text: String) -> String {
+    var (safe, run) = (String.UnicodeScalarView(), 0)
+    for scalar in text.unicodeScalars {
+      let count = nonStarters(scalar)
+      run = count == 0 ? 0 : run + count
+      if run > longestRun {
+        safe.append("\u{034F}")
+        run = count
+      }
+      safe.append(scalar == "\0" ? "\u{FFFD}" : scalar)
+    }
+    return String(safe)
+  }
+
+  private static let longestRun = 30
+
+  /// The non-starters with which a character's decomposition begins. The characters named here are the only ones that
+  /// consist of two.
+  private static func nonStarters(_ scalar: Unicode.Scalar) -> Int {
+    switch scalar.value {
+    case ..<0x300: 0
+    case 0x344, 0xF73, 0xF75, 0xF81: 2
+    default: scalar.properties.canonicalCombiningClass == .notReordered ? 0 : 1
+    }
   }
 
   /// Returns an FTS5 query for trigrams that every name containing the folded text has, or nil if the text is shorter.

@@ -68,15 +68,18 @@ package struct LabelChunk: Sendable, Equatable {
   package var start: Int64
   /// When the last of them ends, in microseconds.
   package var end: Int64
-  /// The text of each label, for searching.
-  package var texts: [String]
+  /// The text of each label as it is searched: folded, one per line.
+  let folded: String
   /// The labels in the caller's form.
   package var labels: [UInt8]
 
-  /// Creates a chunk.
+  /// Creates a chunk. Folds the texts of its labels, which takes time: do it before a transaction.
   package init(start: Int64, end: Int64, texts: [String], labels: [UInt8]) {
-    (self.start, self.end, self.texts, self.labels) = (start, end, texts, labels)
+    (self.start, self.end, folded, self.labels) = (start, end, NameSearch.foldLines(texts), labels)
   }
+
+  /// Bytes that the chunk takes in the catalog.
+  package var bytes: Int { labels.count + folded.utf8.count }
 }
 
 /// A chunk as found in a window.
