@@ -78,7 +78,7 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "Jobs",
-      dependencies: ["Terms", "Storage", "Processing", "AudioIO", "Denoise", "Labels", "Media", "CLinux"],
+      dependencies: ["Terms", "Storage", "Processing", "AudioIO", "Denoise", "Labels", "Media", "Waveform", "CLinux"],
       swiftSettings: strict),
     .target(name: "Webhooks", dependencies: ["Storage", "CCurl"], swiftSettings: strict),
     .target(

@@ -92,9 +92,11 @@ package struct ExportWaveform: Sendable {
     let window = try waveform { () throws(WaveformError) in
       try WaveformWindow(query, of: WaveformExtent(finished: file))
     }
-    let sound = SampleWindow(path: recording.source)
+    let sound = try audio { () throws(AudioIOError) in
+      try window.needsSamples ? SampleWindow(path: recording.source) : nil
+    }
     func slice(_ part: WaveformWindow) throws(ProcessingError) -> WaveformSlice {
-      if part.needsSamples { return try audio { () throws(AudioIOError) in try sound.slice(part) } }
+      if part.needsSamples, let sound { return try audio { () throws(AudioIOError) in try sound.slice(part) } }
       return try waveform { () throws(WaveformError) in try file.slice(part) }
     }
     var pieces = WaveformDocument(window, as: form(window)).pieces(ofNumbers: Self.pieceNumbers)

@@ -9,8 +9,8 @@ struct Stillwave: ParsableCommand {
     version: "0.1.0",
     subcommands: [
       ServeCommand.self, WaveformCommand.self, DenoiseCommand.self, NoiseRegionsCommand.self, NoiseProfileCommand.self,
-      LabelsCommand.self, WorkerCommand.self, WorkerTemplateCommand.self, RunFencedCommand.self, BackupCommand.self,
-      RestoreCommand.self, CheckCommand.self, MoveCommand.self, KeysCommand.self,
+      LabelsCommand.self, WorkerCommand.self, WorkerTemplateCommand.self, ReaderCommand.self, RunFencedCommand.self,
+      BackupCommand.self, RestoreCommand.self, CheckCommand.self, MoveCommand.self, KeysCommand.self,
     ])
 }
 

@@ -4,8 +4,8 @@ import Glibc
 import Jobs
 import Processing
 
-/// Runs as the service's child: becomes a worker, as a copy of itself, for each order on standard input (see
-/// `WorkerTemplate`). It ends when standard input closes, because the service is gone then.
+/// Runs as the service's child: becomes a worker or a reader, as a copy of itself, for each order on standard input
+/// (see `WorkerTemplate`). It ends when standard input closes, because the service is gone then.
 struct WorkerTemplateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "worker-template", abstract: "Starts the service's workers.", shouldDisplay: false)
@@ -50,7 +50,8 @@ struct WorkerTemplateCommand: ParsableCommand {
     if unsafe pthread_create(&thread, nil, work, nil) == 0 { pthread_join(thread, nil) }
   }
 
-  /// Continues as a worker. An order is a niceness and the words for process listings.
+  /// Continues as a worker or a reader. An order is a niceness and the words for process listings, of which the second
+  /// says which one.
   ///
   /// Ends without running the destructors of libraries, which have nothing to save: they were 3 % of a worker's time
   /// for half a second of sound.
@@ -69,7 +70,12 @@ struct WorkerTemplateCommand: ParsableCommand {
     dup2(output, STDOUT_FILENO)
     close(input)
     close(output)
-    do { try WorkerCommand.work() } catch { _exit(EXIT_FAILURE) }
+    let words = label.split(separator: 0, maxSplits: 2)
+    if words.count > 1, words[1].elementsEqual(ReaderCommand.name.utf8) {
+      ReaderService.serve(STDIN_FILENO)
+    } else {
+      do { try WorkerCommand.work() } catch { _exit(EXIT_FAILURE) }
+    }
     _exit(EXIT_SUCCESS)
   }
 

@@ -111,3 +111,12 @@ struct SoundMapFileTests {
     #expect(taken < 150)
   }
 }
+
+extension SoundMap {
+  /// Reads the map that is stored at a path; nil if there is none.
+  fileprivate init?(path: String, keptAt kept: String) throws(AudioIOError) {
+    let descriptor = unsafe open(kept, O_RDONLY)
+    defer { close(descriptor) }
+    try self.init(path: path, keptIn: descriptor)
+  }
+}

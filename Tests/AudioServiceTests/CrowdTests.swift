@@ -166,33 +166,30 @@ import Testing
     #expect(try await bench.respond(.get, target + ".png?width=100", from: crowd).status == .ok)
   }
 
-  @Test func aFewSamplesInMemoryAreReadWithoutWaitingForADrawing() async throws {
+  @Test("windows of samples wait for readers, of which one client has half, and not for drawings")
+  func samples() async throws {
     let bench = try bench { $0.maximumWaitingPicturesPerClient = 1 }
     let recording = try bench.recording()
     try bench.makeWaveform(of: recording)
     try bench.makeSound(of: recording)
-    let target = "/v1/recordings/\(recording.id)/waveform?channels=1&scale=1"
-    // The crowd's client may have no other drawing, and may wait for no other one.
-    let (lane, gate) = (bench.context.drawings, DispatchSemaphore(value: 0))
+    let target = "/v1/recordings/\(recording.id)/waveform?channels=1&scale=1&start=1"
     let client = Client(peer: crowd, forwarded: nil, trusting: [])
-    let held = Task { try await lane.run(for: client) { gate.wait() } }
-    let waiting = Task { try await lane.run(for: client, isUnderWay: true) { gate.wait() } }
-    try await bench.eventually { lane.figures.waiting == 1 }
-    var samples = try await bench.respond(.get, target + "&start=1&end=1.003", from: crowd)
-    // On a busy machine, the kernel may be writing the file to the disk, or have evicted it.
-    for _ in 0..<1000 where samples.status == .tooManyRequests {
-      #expect(
-        FileManager.default.contents(atPath: bench.folder.path + "/data/recordings/\(recording.id)/audio.wav") != nil)
-      samples = try await bench.respond(.get, target + "&start=1&end=1.003", from: crowd)
+    let gate = DispatchSemaphore(value: 0)
+    func hold(_ lane: DrawingLane, _ count: Int) -> [Task<Void, any Error>] {
+      (0..<count).map { _ in Task { try await lane.run(for: client, isUnderWay: true) { _ = gate.wait() } } }
     }
+    let drawing = hold(bench.context.drawings, 3)
+    try await bench.eventually { bench.context.drawings.figures.waiting == 2 }
+    let samples = try await bench.respond(.get, target + "&end=1.003", from: crowd)
     #expect(samples.status == .ok)
     let text = String(decoding: try await samples.body.collect(), as: UTF8.self)
     let expected = [2001, 2003, 2005].map { Int16(truncatingIfNeeded: $0 * 7919) }.map { "\($0),\($0)" }
     #expect(text.contains("\"data\":[\(expected.joined(separator: ","))]"), "\(text)")
-    // Those of a file that has to be decoded do wait.
-    try bench.catalog.update(recording.id) { ($0.format.container, $0.format.codec) = ("flac", "flac_s16") }
-    #expect(try await bench.respond(.get, target + "&start=1&end=1.004", from: crowd).status == .tooManyRequests)
-    for _ in 0..<2 { gate.signal() }
-    for task in [held, waiting] { try await task.value }
+    let reading = hold(bench.context.samples, SampleReaders.limitPerClient + 1)
+    try await bench.eventually { bench.context.samples.figures.waiting == 1 }
+    #expect(try await bench.respond(.get, target + "&end=1.004", from: crowd).status == .tooManyRequests)
+    #expect(try await bench.respond(.get, target + "&end=1.004", from: other).status == .ok)
+    for _ in drawing + reading { gate.signal() }
+    for task in drawing + reading { try await task.value }
   }
 }

@@ -137,8 +137,13 @@ final class TestBench: Sendable {
   /// executed.
   private static let launcher: String = {
     let path = NSTemporaryDirectory() + "stillwave-service-launcher-\(getpid())"
+    // Readers are real, beside the test bundle.
+    let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? CommandLine.arguments[0]
+    let product = URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent("stillwave").path
     let made = FileManager.default.createFile(
-      atPath: path, contents: Data("#!/bin/sh\n. \"${0%/*}/script\"\n".utf8), attributes: [.posixPermissions: 0o755])
+      atPath: path,
+      contents: Data("#!/bin/sh\n[ \"$1\" != reader ] || exec '\(product)' \"$@\"\n. \"${0%/*}/script\"\n".utf8),
+      attributes: [.posixPermissions: 0o755])
     precondition(made, "the launcher can't be written")
     atexit { _ = unsafe unlink(NSTemporaryDirectory() + "stillwave-service-launcher-\(getpid())") }
     return path

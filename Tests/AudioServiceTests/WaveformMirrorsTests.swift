@@ -90,7 +90,7 @@ import Waveform
       work: StoreQueue(on: WorkQueue(label: "table")), localWork: WorkQueue(label: "disk"),
       repairs: WaveformRepairs(
         catalog: bench.catalog, blobs: bench.store, runner: bench.runner, log: ServiceLog(bench.logged.logger)),
-      mirrors: mirrors)
+      readers: bench.context.readers, mirrors: mirrors)
   }
 
   /// Reports to both nodes how far an attempt has come.

@@ -68,7 +68,7 @@ import Waveform
     return WaveformTable(
       catalog: bench.catalog, blobs: bench.store, growingWaveforms: bench.store, live: bench.runner.live,
       work: StoreQueue(on: WorkQueue(label: "table")), localWork: WorkQueue(label: "disk"), repairs: repairs,
-      openFile: openFile)
+      readers: bench.context.readers, openFile: openFile)
   }
 
   @Test("a window that this machine has on its disk is shown although too many requests wait for the store")
@@ -83,7 +83,7 @@ import Waveform
       catalog: bench.catalog, blobs: blobs, runner: bench.runner, log: ServiceLog(bench.logged.logger))
     let table = WaveformTable(
       catalog: bench.catalog, blobs: blobs, growingWaveforms: bench.store, live: bench.runner.live, work: store,
-      localWork: WorkQueue(label: "disk"), repairs: repairs)
+      localWork: WorkQueue(label: "disk"), repairs: repairs, readers: bench.context.readers)
     blobs.atHand.withLock { $0 = true }
     let waveform = try await table.open(recording.id)
     let window = try WaveformWindow(WaveformQuery(resolution: .scale(256)), of: waveform.extent)

@@ -43,7 +43,7 @@ struct LongRecordingTests {
     let extent = WaveformExtent(
       sampleRate: Self.rate, channels: Self.channels, availableFrames: Self.frames, totalFrames: Self.frames,
       isComplete: true)
-    let samples = SampleWindow(path: folder("long"))
+    let samples = try SampleWindow(path: folder("long"))
     for frame in marked {
       try reader.seek(to: frame)
       var read: [Int16] = []

@@ -26,11 +26,11 @@ extension SoundMap {
   /// Whether finding the sound requires reading the whole file.
   package var isWorthKeeping: Bool { [.mp3, .ogg, .flac].contains(header.container) }
 
-  /// Reads the map of the sound file at `path` from `kept`. Fails if it is missing, damaged, of another version, or for
-  /// a file of another length. Throws like `init(path:)` if the file at `path` isn't sound.
-  package init?(path: String, keptAt kept: String) throws(AudioIOError) {
+  /// Reads the map of the sound file at `path` from the file that `kept` is open on. Fails if it is damaged, of another
+  /// version, or for a file of another length. Throws like `init(path:)` if the file at `path` isn't sound.
+  package init?(path: String, keptIn kept: Int32) throws(AudioIOError) {
     let header = try ContainerHeader(path: path)
-    guard var words = Self.words(at: kept), words.next() == Self.magic, words.next() == Self.version,
+    guard var words = Self.words(in: kept), words.next() == Self.magic, words.next() == Self.version,
       words.next() == header.fileSize, let sum = words.next(), sum == words.checksum
     else { return nil }
     words.offsetLimit = header.fileSize
@@ -64,16 +64,13 @@ extension SoundMap {
     try words.store(at: path, head: [Self.magic, Self.version, header.fileSize, words.checksum])
   }
 
-  private static func words(at path: String) -> MapWords? {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return nil }
-    defer { close(descriptor) }
+  private static func words(in descriptor: Int32) -> MapWords? {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0, status.st_size % 8 == 0,
       (32...Self.byteLimit).contains(Int(status.st_size))
     else { return nil }
     var words = [Int64](repeating: 0, count: Int(status.st_size) / 8)
-    let got = unsafe words.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
+    let got = unsafe words.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
     return got == words.count * 8 ? MapWords(words) : nil
   }
 

@@ -25,6 +25,9 @@ final class Context: Sendable {
   let probes: ProbeLane
   let previews: WorkerLane
   let drawings: DrawingLane
+  /// The processes that read recordings' samples, for callers in a turn of `samples`.
+  let readers: SampleReaders
+  let samples: DrawingLane
   let parts: AudioPartLimits
   let bodyIntake = BodyIntake()
   /// nil if uploads are accepted without asking.
@@ -93,7 +96,12 @@ final class Context: Sendable {
       waiting: .init(
         name: "waiting_previews", total: configuration.maximumWaitingPreviews,
         perClient: configuration.maximumWaitingPreviewsPerClient))
-    drawings = DrawingLane(configuration)
+    let places = max(1, configuration.workerCount)
+    drawings = DrawingLane(configuration, label: "drawing", places: places, perClient: max(places - 1, 1))
+    samples = DrawingLane(
+      configuration, label: "samples", places: SampleReaders.limit, perClient: SampleReaders.limitPerClient)
+    readers = SampleReaders(
+      configuration.workerSettings, timeoutSeconds: SampleReaders.patienceSeconds * configuration.childPatience)
     parts = AudioPartLimits(configuration)
     webhooks = WebhookSender(configuration.webhooks, catalog: catalog, log: log) { [base = configuration.basePath] in
       try JSONDocument.encoded(JobDocument($0, live: nil, base: base))
@@ -104,7 +112,7 @@ final class Context: Sendable {
     waveforms = WaveformTable(
       catalog: catalog, blobs: blobs, growingWaveforms: growingWaveforms, live: runner.live, work: storeWork,
       localWork: work, repairs: WaveformRepairs(catalog: catalog, blobs: blobs, runner: runner, log: log),
-      mirrors: mirrors)
+      readers: readers, mirrors: mirrors)
     runner.live.whenRemoved { [webhooks, weak waveforms, weak mirrors, counter] id, job in
       mirrors?.drop(id)
       webhooks.jobEnded(id)

@@ -82,7 +82,7 @@ struct AudioFiles: Sendable {
     let client = caller.client
     let room = try context.parts.reserve(for: client)
     if format == .wav {
-      let sound = try await open(local, part, of: recording, room, client)
+      let sound = try await WavePart(of: local, part, of: recording.id, room: room, for: client, context)
       representation.body = sound.body(0..<sound.length)
       representation.part = { sound.body($0) }
     } else if request.method == .head {
@@ -93,22 +93,6 @@ struct AudioFiles: Sendable {
       ).body()
     }
     return HTTPResponse(representation, for: request)
-  }
-
-  private func open(
-    _ local: LocalFile, _ part: FramePart, of recording: Recording, _ room: TallyPlace, _ client: Client
-  ) async throws -> WavePart {
-    try await context.drawings.run(for: client) { [drawings = context.drawings] in
-      do throws(AudioIOError) {
-        return try WavePart(of: local, part, room: room, drawings: drawings, client: client)
-      } catch {
-        switch error {
-        case .unwritable: throw error
-        case .system(_, ENOENT): throw ServiceError.audioMissing(recording.id)
-        default: throw ServiceError.audioDamaged(recording.id)
-        }
-      }
-    }
   }
 
   /// Replaces the name's extension with the format's.

@@ -1,4 +1,3 @@
-import AudioIO
 import Glibc
 import HTTP
 import Jobs
@@ -9,11 +8,10 @@ import Terms
 
 // `GET …/audio?start=&end=`: a part of a recording, exact to the frame, sent while it is decoded.
 //
-// As WAV, the service itself decodes it, as fast as the client reads: a worker has decoded the whole file before. The
-// length is known in advance, so ranges of bytes work. In any other format, a worker encodes it into a file, which is
-// sent as it grows; its length isn't known.
+// As WAV, a reader decodes it, as fast as the client reads. The length is known in advance, so ranges of bytes work. In
+// any other format, a worker encodes it into a file, which is sent as it grows; its length isn't known.
 
-/// How many parts may be on their way: each holds an open decoder, or a file on disk.
+/// How many parts may be on their way: each may hold a file on disk.
 struct AudioPartLimits: Sendable {
   private let tally: ClientTally
   /// The children that encode parts. Clients take turns, and previews don't wait for them.
@@ -79,26 +77,30 @@ struct FramePart: Equatable {
   }
 }
 
-/// A part as a WAV file. Decodes on the drawing lane, one piece at a time, in the client's turn.
-final class WavePart: @unchecked Sendable {
-  // Every response has one producer, which asks for one piece at a time, and only one response uses a part.
-  private var stream: WaveStream
+/// A part as a WAV file. A reader decodes it, one piece at a time, in the client's turn.
+final class WavePart: Sendable {
+  /// Maximum length of a piece, in bytes.
+  private static let pieceBytes: Int64 = 1 << 18
+
+  private let part: FramePart
+  private let recording: RecordingID
   private let room: TallyPlace
-  private let drawings: DrawingLane
+  private let context: Context
   private let client: Client
-  /// The recording's file, which the stream may open again.
   private let local: LocalFile
   /// The length of the WAV file, in bytes.
   let length: Int64
 
-  /// Opens a recording's file. Blocks.
-  init(of local: LocalFile, _ part: FramePart, room: TallyPlace, drawings: DrawingLane, client: Client)
-    throws(AudioIOError)
-  {
-    let map = try SampleWindow(recordingAt: local.path).soundMap()
-    stream = try WaveStream(path: local.path, map: map, frames: part.frames)
-    length = stream.header.fileBytes
-    (self.local, self.room, self.drawings, self.client) = (local, room, drawings, client)
+  /// Finds the length of a part of a recording's file.
+  init(
+    of local: LocalFile, _ part: FramePart, of recording: RecordingID, room: TallyPlace, for client: Client,
+    _ context: Context
+  ) async throws {
+    length = try await context.samples.run(for: client) { [readers = context.readers] in
+      try readers.read(local, of: recording) { (reader) throws(ReaderFailure) in try reader.partLength(part.frames) }
+    }
+    (self.local, self.part, self.recording) = (local, part, recording)
+    (self.room, self.client, self.context) = (room, client, context)
   }
 
   /// Returns the bytes in `range` as the content of a response.
@@ -107,14 +109,14 @@ final class WavePart: @unchecked Sendable {
     return .stream(length: Int64(range.count)) { [self] in
       let from = place.withLock { $0 }
       guard from < range.upperBound else { return nil }
-      let piece = try await drawings.run(for: client, isUnderWay: true) { try self.bytes(in: from..<range.upperBound) }
+      let limit = min(range.upperBound - from, Self.pieceBytes)
+      let piece = try await context.samples.run(for: client, isUnderWay: true) { [self] in
+        try context.readers.read(local, of: recording) { (reader) throws(ReaderFailure) in
+          try reader.part(part.frames, from: from, limit: limit)
+        }
+      }
       place.withLock { $0 = from + Int64(piece.count) }
       return piece
     }
-  }
-
-  private func bytes(in range: Range<Int64>) throws(AudioIOError) -> [UInt8] {
-    let piece = try stream.bytes(from: range.lowerBound)
-    return piece.count > range.count ? Array(piece.prefix(range.count)) : piece
   }
 }

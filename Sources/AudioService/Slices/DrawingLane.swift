@@ -2,18 +2,19 @@ import HTTP
 import Jobs
 import Terms
 
-/// Draws pictures and writes long slices, separately from the queue of uploads and the catalog, with at most as many
-/// running as there are cores. Clients take turns; with two places or more, no client has them all.
+/// Does what blocks for a while, such as drawing pictures or reading samples, separately from the queue of uploads and
+/// the catalog. Clients take turns; with two places or more, no client has them all.
 final class DrawingLane: Sendable {
-  private let queue = WorkQueue(label: "drawing")
+  private let queue: WorkQueue
   private let places: FairPlaces
   private let runs = Histogram.ofSeconds()
 
-  init(_ configuration: Configuration) {
-    let places = max(1, configuration.workerCount)
+  /// `places`: how many callers are served at the same time.
+  init(_ configuration: Configuration, label: String, places: Int, perClient: Int) {
+    queue = WorkQueue(label: label)
     self.places = FairPlaces(
       .init(
-        places: places, placesPerClient: max(places - 1, 1), waiting: configuration.maximumWaitingPictures,
+        places: places, placesPerClient: perClient, waiting: configuration.maximumWaitingPictures,
         waitingPerClient: configuration.maximumWaitingPicturesPerClient))
   }
 

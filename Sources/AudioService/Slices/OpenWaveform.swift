@@ -1,9 +1,8 @@
-import AudioIO
-import CLinux
 import Glibc
+import Jobs
 import Processing
 import Storage
-import Synchronization
+import Terms
 import Waveform
 
 /// A recording's waveform, as far as it has been built. It is a class because all threads use the same ones, and would
@@ -35,14 +34,8 @@ final class OpenWaveform: Sendable {
     return OpenWaveform(recording: recording, tenant: tenant, extent: extent)
   }
 
-  /// Whether reading a window's samples takes no longer than a switch to another queue while many clients wait: they
-  /// are few, needn't be decoded, and are in memory, as far as can be told without waiting for the disk.
-  func readsSamplesAtOnce(_ window: WaveformWindow) -> Bool {
-    guard let sound else { return false }
-    let count = window.frameRange.count * extent.channels
-    guard count <= sound.samplesReadAtOnce else { return false }
-    return sound.isInMemory(window.frameRange, of: extent.availableFrames) ?? (count <= RecordedSound.samplesReadUnseen)
-  }
+  /// Whether a window is made from samples, which a reader reads.
+  func needsReader(_ window: WaveformWindow) -> Bool { window.needsSamples && sound != nil }
 
   /// Whether what a window shows may have to be fetched from another machine.
   func isApart(_ window: WaveformWindow) -> Bool {
@@ -113,26 +106,14 @@ struct RecordedSound: Sendable {
   /// nil if unknown.
   private let bytes: Int64?
   fileprivate let isWorkingCopy: Bool
-  /// The maximum number of samples read at once. 0 if what comes before them has to be decoded; 2 MB if they are read
-  /// as they are, which is every window of 2,000 pixels of stereo; a tenth of a millisecond if they are converted.
-  fileprivate let samplesReadAtOnce: Int
-  /// The maximum number of samples read at once from a file system that doesn't say what is in memory.
-  fileprivate static let samplesReadUnseen = 1 << 17
-  private let samples = LazySamples()
   private let blobs: any Blobs
+  private let readers: SampleReaders
 
   /// nil while the audio is still being made.
-  init?(of recording: Recording, in blobs: any Blobs) {
+  init?(of recording: Recording, in blobs: any Blobs, by readers: SampleReaders) {
     guard let key = recording.soundKey else { return nil }
-    self.key = key
-    self.blobs = blobs
+    (self.key, self.blobs, self.readers) = (key, blobs, readers)
     isWorkingCopy = recording.media != nil
-    samplesReadAtOnce =
-      switch recording.audioFormat?.codec {
-      case .pcmS16? where !isWorkingCopy: 1 << 20
-      case let codec? where !isWorkingCopy && codec.isPlain: Self.samplesReadUnseen
-      default: 0
-      }
     bytes = isWorkingCopy ? recording.workingBytes : recording.bytes
   }
 
@@ -140,23 +121,6 @@ struct RecordedSound: Sendable {
   fileprivate var isApart: Bool { blobs.fileAtHand(key) == nil }
 
   fileprivate func fetch() throws -> LocalFile { try blobs.localFile(key) }
-
-  /// Whether the system has a range of frames in memory; nil if the file system doesn't say (tmpfs). Looks at a byte of
-  /// every 128 KB, where the frames would be if the file had nothing but samples; a header is short.
-  fileprivate func isInMemory(_ range: Range<Int64>, of frames: Int64) -> Bool? {
-    guard let bytes, frames > 0, let local = blobs.fileAtHand(key) else { return false }
-    let file = local.withPath { unsafe open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-    guard file >= 0 else { return false }
-    defer { close(file) }
-    let bytesPerFrame = bytes / frames
-    let end = range.upperBound * bytesPerFrame
-    for place in stride(from: range.lowerBound * bytesPerFrame, to: end, by: 128 * 1024) {
-      var byte: UInt8 = 0
-      let count = unsafe stillwave_read_cached(file, &byte, 1, off_t(place))
-      guard count == 1 else { return count < 0 && errno == EOPNOTSUPP ? nil : false }
-    }
-    return true
-  }
 
   /// Returns what has to be rebuilt; nil if the file is intact. Throws if the recording's own file has changed.
   fileprivate func loss() throws(ServiceError) -> WaveformLoss? {
@@ -172,10 +136,9 @@ struct RecordedSound: Sendable {
 
   /// Throws `.audioDamaged` if a file of the right length can't be decoded although it once could.
   fileprivate func slice(_ window: WaveformWindow) throws -> WaveformSlice {
-    do { return try cut(window) } catch let fault as ServiceError {
+    do { return try cut(window) } catch ServiceError.audioDamaged(let id) {
       // Perhaps only this machine's copy is damaged.
-      guard blobs.discardCopy(of: key) else { throw fault }
-      samples.close()
+      guard blobs.discardCopy(of: key) else { throw ServiceError.audioDamaged(id) }
       return try cut(window)
     }
   }
@@ -183,31 +146,32 @@ struct RecordedSound: Sendable {
   private func cut(_ window: WaveformWindow) throws -> WaveformSlice {
     // What is here is read without asking the store for anything, its map included.
     let file = try blobs.fileAtHand(key) ?? blobs.localFile(key)
-    do throws(AudioIOError) {
-      return try file.withPath { path throws(AudioIOError) in try samples.of(path).slice(window) }
-    } catch {
-      if case .system(_, let number) = error {
-        if number == ENOENT { throw ServiceError.audioMissing(key.recording) }
-        guard number == EIO else { throw error }
-      }
-      throw ServiceError.audioDamaged(key.recording)
-    }
+    return try readers.read(file, of: key.recording) { (reader) throws(ReaderFailure) in try reader.slice(window) }
   }
 }
 
-/// The slices of one audio file, from the first that is asked for: only then must the file be here.
-private final class LazySamples: Sendable {
-  private let made = Mutex<SampleWindow?>(nil)
+extension SampleReaders {
+  /// Returns what `body` makes of a reader of a recording's file. Throws `.audioMissing`, `.audioDamaged` if the file
+  /// can't be decoded although it once could, and `.workerUnavailable` if the reader fails or takes too long.
+  func read<R>(
+    _ file: LocalFile, of id: RecordingID, _ body: (SampleReader) throws(ReaderFailure) -> R
+  ) throws(ServiceError) -> R {
+    defer { withExtendedLifetime(file) {} }
+    do throws(ReaderFailure) { return try read(file.path, body) } catch { throw ServiceError(error, of: id) }
+  }
+}
 
-  /// Closes the file, because another one takes its place.
-  func close() { made.withLock { $0 = nil } }
-
-  /// Returns the slices of the file at `path`, which is the same each time.
-  func of(_ path: String) -> SampleWindow {
-    made.withLock { made in
-      let samples = made ?? SampleWindow(recordingAt: path)
-      made = samples
-      return samples
+extension ServiceError {
+  /// Creates the error for a recording whose reader gave no answer.
+  init(_ failure: ReaderFailure, of id: RecordingID) {
+    switch failure {
+    case .unopened(ENOENT): self = .audioMissing(id)
+    case .unopened(EIO): self = .audioDamaged(id)
+    case .unopened(let number): self = .workerUnavailable(reason: "a recording can't be opened (errno \(number))")
+    case .refused(let failure) where failure.retry || failure.code == "unsupported_output": self.init(failure)
+    case .refused: self = .audioDamaged(id)
+    case .died(let reason): self = .workerUnavailable(reason: "the reader of \(id) failed: \(reason)")
+    case .slow: self = .workerUnavailable(reason: "the reader of \(id) takes too long")
     }
   }
 }

@@ -68,8 +68,11 @@ struct WaveformPictures: Sendable {
       guard let waveform, let window else { continue }
       fetched.append(try await context.waveforms.fetch(window, of: waveform, for: caller.client))
     }
+    let needsReader =
+      recording.needsReader(picture.window) || picture.overlayWindow.map { overlay?.needsReader($0) ?? false } ?? false
+    let lane = needsReader ? context.samples : context.drawings
     answer.body = .bytes(
-      try await context.drawings.run(for: caller.client) {
+      try await lane.run(for: caller.client) {
         try Self.draw(picture, recording, overlay, form)
       })
     return HTTPResponse(answer, for: request)

@@ -22,13 +22,15 @@ final class WaveformTable: Sendable {
   /// For what needs the disk and the catalog only.
   private let localWork: WorkQueue
   private let repairs: WaveformRepairs
+  private let readers: SampleReaders
   private let openFile: @Sendable (String) throws(WaveformError) -> PyramidFile
 
   /// `limit` is the maximum number of open files of each kind. `openFile` is for tests that change something at that
   /// moment.
   init(
     catalog: Catalog, blobs: any Blobs, growingWaveforms: any GrowingWaveforms, live: LiveJobs, work: StoreQueue,
-    localWork: WorkQueue, repairs: WaveformRepairs, mirrors: WaveformMirrors? = nil, limit: Int = 256,
+    localWork: WorkQueue, repairs: WaveformRepairs, readers: SampleReaders, mirrors: WaveformMirrors? = nil,
+    limit: Int = 256,
     openFile: @escaping @Sendable (String) throws(WaveformError) -> PyramidFile = { path throws(WaveformError) in
       try PyramidFile(path: path)
     }
@@ -40,6 +42,7 @@ final class WaveformTable: Sendable {
     self.live = live
     (self.work, self.localWork) = (work, localWork)
     self.repairs = repairs
+    self.readers = readers
     self.openFile = openFile
     let version: @Sendable (RecordingID) -> UInt64 = { catalog.changeCount(of: $0) }
     slices = SliceTable(version: version)
@@ -162,7 +165,7 @@ final class WaveformTable: Sendable {
   ) -> OpenWaveform {
     let waveform = OpenWaveform(
       recording: recording.id, tenant: recording.tenant, extent: WaveformExtent(finished: pyramid), key: key,
-      pyramid: pyramid, sound: RecordedSound(of: recording, in: blobs))
+      pyramid: pyramid, sound: RecordedSound(of: recording, in: blobs, by: readers))
     growing.remove(recording.id)
     finished.keep(waveform, for: recording.id, version: version)
     return waveform

@@ -135,23 +135,18 @@ struct Waveforms: Sendable {
   /// The number of values in a piece of a longer response: 10 to 14 KB of text.
   private static let numbersOfAPiece = 2048
 
-  private static func isWrittenAtOnce(_ window: WaveformWindow, from waveform: OpenWaveform) -> Bool {
-    guard window.numberCount <= numbersWrittenAtOnce else { return false }
-    guard window.needsSamples else { return true }
-    return waveform.readsSamplesAtOnce(window)
-  }
-
-  /// Writes a window of ordinary size at once. A window that reads many samples or is long is written on another queue,
-  /// in the client's turn, and a long one only as fast as the client reads it.
+  /// Writes a window of ordinary size at once. A window that needs samples or is long is written on another queue, in
+  /// the client's turn, and a long one only as fast as the client reads it.
   private func body(
     of document: WaveformDocument, from waveform: OpenWaveform, for client: @autoclosure () -> Client
   ) async throws -> ResponseBody {
     let window = document.window
     // An event loop must not wait for the answers of another machine.
-    if !context.media.isRemote, Self.isWrittenAtOnce(window, from: waveform) {
+    let needsReader = waveform.needsReader(window)
+    if !context.media.isRemote, !needsReader, window.numberCount <= Self.numbersWrittenAtOnce {
       return .bytes(document.bytes(of: try waveform.slice(window)))
     }
-    let drawings = context.drawings
+    let drawings = needsReader ? context.samples : context.drawings
     let client = client()
     let fetched = try await context.waveforms.fetch(window, of: waveform, for: client)
     defer { withExtendedLifetime(fetched) {} }

@@ -56,6 +56,59 @@ struct SpawnedChild {
     return start(program, arguments, text: text, template: nil, priority: priority)
   }
 
+  /// Starts a reader like a worker, with one of a pair of sockets for both standard input and output. `opening` and the
+  /// two descriptors, which stay open here, are sent to it first.
+  static func startReader(
+    _ program: String, _ arguments: [String], opening: [UInt8], _ file: Int32, _ map: Int32, template: WorkerTemplate?
+  ) -> Result<SpawnedChild, Failure> {
+    var sockets: [Int32] = [-1, -1]
+    let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    guard unsafe socketpair(AF_UNIX, kind, 0, &sockets) == 0 else { return .failure(Failure(errno: errno)) }
+    defer { close(sockets[1]) }
+    let sent = unsafe opening.withUnsafeBytes {
+      unsafe stillwave_send_order(sockets[0], $0.baseAddress, $0.count, file, map)
+    }
+    guard sent == 0 else {
+      close(sockets[0])
+      return .failure(Failure(errno: sent))
+    }
+    let priority = WorkerPriority.request
+    let answer = template?.start(
+      ["stillwave"] + arguments, niceness: priority.niceness, input: sockets[1], output: sockets[1])
+    if case .started(let identifier) = answer {
+      return .success(SpawnedChild(identifier: identifier, input: sockets[0], output: sockets[0]))
+    }
+    if case .lost = answer {
+      // With another pair, because the lost copy may have received what was sent.
+      close(sockets[0])
+      return startReader(program, arguments, opening: opening, file, map, template: nil)
+    }
+    switch spawn(program, arguments, input: sockets[1], output: sockets[1]) {
+    case .success(let identifier):
+      _ = stillwave_lower_priority(identifier, Int32(priority.niceness))
+      return .success(SpawnedChild(identifier: identifier, input: sockets[0], output: sockets[0]))
+    case .failure(let failure):
+      close(sockets[0])
+      return .failure(failure)
+    }
+  }
+
+  /// The signals by which a fault in the code ends a process.
+  private static let crashes: Set<Int32> = [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT, SIGFPE]
+
+  /// Waits for a child that ends, notes its memory under `workName`, and returns its status as `wait4` does. A template
+  /// whose copy has crashed is replaced.
+  @discardableResult
+  static func reap(_ identifier: pid_t, workName: String?, _ template: WorkerTemplate?) -> Int32 {
+    var status: Int32 = 0
+    var usage = rusage()
+    while unsafe wait4(identifier, &status, 0, &usage) < 0 && errno == EINTR {}
+    // Linux counts it in KiB, and includes the programs that the child has started and waited for.
+    if let workName { WorkerMemory.add(Double(usage.ru_maxrss) * 1024, of: workName) }
+    if crashes.contains(status & 0x7F) { template?.renew() }
+    return status
+  }
+
   /// Starts a program in its own session, with these descriptors for standard input and output.
   static func spawn(
     _ program: String, _ arguments: [String], input: Int32, output: Int32

@@ -34,6 +34,15 @@ extension WorkerFence {
     return WorkerFence(settings, samples: samples, leastSeconds: 120)
   }
 
+  /// The most memory that a reader needs: what it decodes at a time, and the map of a long recording.
+  private static let readerMemoryBytes: Int64 = 256 << 20
+
+  /// Returns the limits of a reader, which writes nothing and is used for a minute at most.
+  package static func reader(_ settings: WorkerSettings) -> WorkerFence {
+    WorkerFence(
+      memoryBytes: min(settings.memoryBytes, readerMemoryBytes), processorSeconds: 240, outputBytes: 0)
+  }
+
   /// Returns the limits of a job, which reads a whole recording.
   package static func job(on source: Recording, _ settings: WorkerSettings) -> WorkerFence {
     WorkerFence(settings, samples: expectedSamples(of: source, settings), leastSeconds: leastSeconds)

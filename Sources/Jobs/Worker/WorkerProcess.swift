@@ -54,9 +54,6 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
   private let onReport: @Sendable (WorkerReport) -> Void
   private let onExit: @Sendable (WorkerExit) -> Void
 
-  /// The signals by which a fault in the code ends a process.
-  private static let crashes: Set<Int32> = [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT, SIGFPE]
-
   /// The maximum length of a line from a child, in bytes.
   private static let lineLimit = 1 << 20
 
@@ -154,14 +151,9 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
   /// Reaps the child. Doesn't block, because the child has already exited.
   private func reap() {
     isAlive = false
-    var status: Int32 = 0
-    var usage = rusage()
-    while unsafe wait4(identifier, &status, 0, &usage) < 0 && errno == EINTR {}
-    // Linux counts it in KiB, and includes the programs that the worker has started and waited for.
-    if let workName { WorkerMemory.add(Double(usage.ru_maxrss) * 1024, of: workName) }
+    let status = SpawnedChild.reap(identifier, workName: workName, template)
     // The child's ffmpeg, which was killed with it, may still have them open for a moment.
     if status != 0 { LentFiles.takeBack(files) }
-    if Self.crashes.contains(status & 0x7F) { template?.renew() }
     onExit(status & 0x7F == 0 ? .status(status >> 8 & 0xFF) : .signal(status & 0x7F))
   }
 }

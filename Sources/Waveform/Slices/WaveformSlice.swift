@@ -75,6 +75,19 @@ package struct WaveformSlice: Sendable, Equatable {
     if measures.contains(.average) { average.append(eight ? Self.eightBits(point.average) : point.average) }
   }
 
+  /// Appends the peaks of one lane of one pixel, on the scale of the query's bits.
+  @inline(__always)
+  mutating func append(_ minimum: Int16, _ maximum: Int16) {
+    data.append(minimum)
+    data.append(maximum)
+  }
+
+  /// Appends the RMS or the average of one lane of one pixel, on the scale of the query's bits.
+  @inline(__always)
+  mutating func append(_ value: UInt16, as measure: Measures) {
+    if measure == .rms { rms.append(value) } else { average.append(value) }
+  }
+
   /// Appends pixels with nothing but peaks. `write` gets the bytes of `data` and where to begin, and writes the minimum
   /// and maximum of each lane of each pixel, on the scale of 16 bits.
   mutating func appendPeaks(ofPixels count: Int, _ write: (inout MutableRawSpan, Int) -> Void) {

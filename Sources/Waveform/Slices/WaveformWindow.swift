@@ -89,6 +89,12 @@ package struct WaveformWindow: Sendable, Hashable {
     self.extent = extent
   }
 
+  /// Creates a window from its parts.
+  init(scale: Int, firstPixel: Int64, pixelCount: Int, query: WaveformQuery, extent: WaveformExtent) {
+    (self.scale, self.firstPixel, self.pixelCount) = (scale, firstPixel, pixelCount)
+    (self.query, self.extent) = (query, extent)
+  }
+
   /// Returns the window of some of the pixels, counted from its first.
   package func part(_ pixels: Range<Int>) -> WaveformWindow {
     precondition(pixels.lowerBound >= 0 && pixels.upperBound <= pixelCount, "a part lies within the window")

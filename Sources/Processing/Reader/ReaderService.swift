@@ -1,0 +1,144 @@
+import AudioIO
+import CLinux
+import Glibc
+import Terms
+import Waveform
+
+/// A child of the service that has one recording open: answers requests about its samples until the service closes the
+/// pair of sockets. See `ReaderRequest` for what is sent.
+///
+/// The recording's file and its map come as descriptors. It fences itself in before it reads either of them, and then
+/// can open nothing but the recording's file.
+package struct ReaderService {
+  /// How many parts are decoded at a time without decoding anything twice. Each takes half a megabyte.
+  private static let openParts = 4
+
+  private let socket: Int32
+  private let sound: Sound
+
+  /// Serves the service at the other end of `socket` until it closes it. Call it before this process has other threads.
+  package static func serve(_ socket: Int32) {
+    var opening = [UInt8](repeating: 0, count: 256)
+    var (file, map): (Int32, Int32) = (-1, -1)
+    let count = unsafe opening.withUnsafeMutableBytes { opening in
+      unsafe stillwave_receive_order(socket, opening.baseAddress, opening.count, &file, &map)
+    }
+    guard count > 0 else { return }
+    let words = String(decoding: opening.prefix(count), as: UTF8.self).split(separator: " ")
+    guard words.count == 2, let fence = WorkerFence(text: String(words[0])) else { return }
+    // The name of an open file, which leads to it even after it was deleted. It has no other for this process.
+    let path = "/proc/self/fd/\(file)"
+    if let refusal = fence.enter(source: path, folder: nil) {
+      send(.failed(WorkerFailure(code: "worker_failed", detail: "The fence failed (errno \(refusal)).", retry: true)))
+      return
+    }
+    ReaderService(socket: socket, sound: Sound(path: path, map: words[1] == "1" ? map : nil)).run()
+
+    func send(_ report: WorkerReport) { _ = writeWhole(report.line(), to: socket) }
+  }
+
+  private func run() {
+    var received: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 4 + ReaderRequest.byteLimit)
+    while true {
+      while received.count >= 4 {
+        let end = 4 + Int(UInt32(little: received[..<4]))
+        guard end <= 4 + ReaderRequest.byteLimit else { return }
+        guard received.count >= end else { break }
+        guard let request = ReaderRequest(received[4..<end]), writeWhole(answer(request), to: socket) else { return }
+        received.removeSubrange(..<end)
+      }
+      let count = unsafe piece.withUnsafeMutableBytes { unsafe read(socket, $0.baseAddress, $0.count) }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { return }
+      received += piece.prefix(count)
+    }
+  }
+
+  private func answer(_ request: ReaderRequest) -> [UInt8] {
+    let content: [UInt8]
+    do throws(AudioIOError) { content = try sound.answer(request) } catch {
+      return WorkerReport.failed(WorkerFailure(.audio(error))).line()
+    }
+    var bytes = [ReaderRequest.isAnswer]
+    bytes.reserveCapacity(ReaderRequest.answerHeadBytes + content.count)
+    bytes.append(little: UInt32(content.count))
+    return bytes + content
+  }
+
+  /// The open recording. Confined to the process's only thread.
+  private final class Sound {
+    private let path: String
+    private let mapFile: Int32?
+    private var map: SoundMap?
+    private var slices: SampleWindow?
+    /// The last one was used last.
+    private var parts: [Part] = []
+
+    private final class Part {
+      let frames: Range<Int64>
+      var stream: WaveStream
+      /// The next byte that it can return without a seek.
+      var place: Int64 = 0
+
+      init(_ frames: Range<Int64>, path: String, map: SoundMap) throws(AudioIOError) {
+        self.frames = frames
+        stream = try WaveStream(path: path, map: map, frames: frames)
+      }
+    }
+
+    init(path: String, map: Int32?) { (self.path, mapFile) = (path, map) }
+
+    func answer(_ request: ReaderRequest) throws(AudioIOError) -> [UInt8] {
+      switch request {
+      case .pixels(let window):
+        let slices = if let slices { slices } else { try SampleWindow(path: path, map: soundMap()) }
+        self.slices = slices
+        return try slices.slice(window).bytes
+      case .partLength(let frames):
+        var bytes: [UInt8] = []
+        bytes.append(little: try part(frames, at: 0).stream.header.fileBytes)
+        return bytes
+      case .part(let frames, let place, let limit):
+        let part = try part(frames, at: place)
+        let bytes = try part.stream.bytes(from: place)
+        part.place = place + Int64(bytes.count)
+        return Int64(bytes.count) > limit ? Array(bytes.prefix(Int(limit))) : bytes
+      }
+    }
+
+    /// Returns the part that continues at this byte, or another one with the same frames.
+    private func part(_ frames: Range<Int64>, at place: Int64) throws(AudioIOError) -> Part {
+      let found =
+        parts.lastIndex { $0.frames == frames && $0.place == place } ?? parts.lastIndex { $0.frames == frames }
+      let part = if let found { parts.remove(at: found) } else { try Part(frames, path: path, map: soundMap()) }
+      parts.append(part)
+      if parts.count > ReaderService.openParts { parts.removeFirst() }
+      return part
+    }
+
+    /// The map that a job has stored; if there is none, or it doesn't fit the file, the file is read in full.
+    private func soundMap() throws(AudioIOError) -> SoundMap {
+      if let map { return map }
+      var found: SoundMap?
+      if let mapFile { found = try SoundMap(path: path, keptIn: mapFile) }
+      let map = if let found { found } else { try SoundMap(path: path) }
+      self.map = map
+      return map
+    }
+  }
+}
+
+/// Writes all bytes. Returns false if the other end is closed.
+private func writeWhole(_ bytes: [UInt8], to socket: Int32) -> Bool {
+  var done = 0
+  while done < bytes.count {
+    let count = unsafe bytes.withUnsafeBytes {
+      unsafe write(socket, $0.baseAddress.map { unsafe $0 + done }, $0.count - done)
+    }
+    if count < 0 && errno == EINTR { continue }
+    guard count > 0 else { return false }
+    done += count
+  }
+  return true
+}

@@ -1,0 +1,96 @@
+// A window and its pixels as they travel between the service and the process that reads the samples. Little-endian, as
+// are all processors that this program runs on.
+//
+//   window   nine 64-bit words: frames per pixel, first pixel, number of pixels, lanes (−2 mix, −1 split, or a
+//            channel), measures, bits, sample rate, channels, frames of the recording
+//   pixels   16-bit numbers: all of `data`, then all of `rms`, then all of `average`
+
+extension WaveformWindow {
+  /// Number of words.
+  package static let wordCount = 9
+
+  /// The window as words. Only for a window of a finished recording.
+  package var words: [Int64] {
+    let lanes: Int64 =
+      switch query.channels {
+      case .mix: -2
+      case .split: -1
+      case .channel(let channel): Int64(channel)
+      }
+    return [
+      Int64(scale), firstPixel, Int64(pixelCount), lanes, Int64(query.measures.rawValue), Int64(query.bits.rawValue),
+      Int64(extent.sampleRate), Int64(extent.channels), extent.availableFrames,
+    ]
+  }
+
+  /// Creates a window from its words; nil unless it is one that needs samples.
+  package init?(words: [Int64]) {
+    guard words.count == Self.wordCount, (1..<Int64(PeakKernel.pointFrames)).contains(words[0]),
+      (1...PyramidLayout.frameLimit).contains(words[8]), (0...words[8] / words[0]).contains(words[1]),
+      (1...Int64(Self.pixelLimit)).contains(words[2]), (1...7).contains(words[4]),
+      let bits = SampleBits(rawValue: Int(words[5])),
+      (try? PyramidLayout(sampleRate: Int(words[6]), channels: Int(words[7]))) != nil,
+      (-2..<words[7]).contains(words[3])
+    else { return nil }
+    let channels: ChannelSelection =
+      switch words[3] {
+      case -2: .mix
+      case -1: .split
+      default: .channel(Int(words[3]))
+      }
+    let query = WaveformQuery(
+      resolution: .scale(Int(words[0])), channels: channels, measures: Measures(rawValue: Int(words[4])), bits: bits)
+    self.init(
+      scale: Int(words[0]), firstPixel: words[1], pixelCount: Int(words[2]), query: query,
+      extent: WaveformExtent(
+        sampleRate: Int(words[6]), channels: Int(words[7]), availableFrames: words[8], totalFrames: words[8],
+        isComplete: true))
+    guard startFrame < words[8] else { return nil }
+  }
+}
+
+extension WaveformSlice {
+  /// Number of bytes of a window's pixels.
+  package static func byteCount(of window: WaveformWindow) -> Int { Int(window.numberCount) * 2 }
+
+  /// The pixels as bytes. The slice must be complete.
+  package var bytes: [UInt8] {
+    precondition(length == window.pixelCount, "all pixels of the window")
+    return unsafe data.withUnsafeBytes { data in
+      unsafe rms.withUnsafeBytes { rms in
+        unsafe average.withUnsafeBytes { average in unsafe Array(data) + Array(rms) + Array(average) }
+      }
+    }
+  }
+
+  /// Creates the slice of a window from its pixels; nil if there are more or fewer bytes, or if no samples have these
+  /// pixels: a process that was taken over may send anything, and pictures count on a minimum that isn't over its
+  /// maximum.
+  package init?(_ window: WaveformWindow, bytes: [UInt8]) {
+    guard bytes.count == Self.byteCount(of: window) else { return nil }
+    self.init(empty: window)
+    let count = length * lanes
+    var place = 0
+    func number() -> UInt16 {
+      defer { place += 2 }
+      return UInt16(bytes[place]) | UInt16(bytes[place + 1]) << 8
+    }
+    let isEight = window.query.bits == .eight
+    if window.query.measures.contains(.peak) {
+      let range: ClosedRange<Int16> = isEight ? -128...127 : Int16.min...Int16.max
+      for _ in 0..<count {
+        let (low, high) = (Int16(bitPattern: number()), Int16(bitPattern: number()))
+        guard low <= high, range.contains(low), range.contains(high) else { return nil }
+        append(low, high)
+      }
+    }
+    let limit: UInt16 = isEight ? 128 : 32768
+    for measure in [Measures.rms, .average] where window.query.measures.contains(measure) {
+      for _ in 0..<count {
+        let value = number()
+        guard value <= limit else { return nil }
+        append(value, as: measure)
+      }
+    }
+  }
+}

@@ -1,0 +1,229 @@
+import AudioIO
+import Foundation
+import Synchronization
+import Terms
+import Testing
+import Waveform
+
+@testable import Jobs
+
+/// The processes that read recordings on demand.
+@Suite struct SampleReadersTests {
+  private let folder = NSTemporaryDirectory() + "stillwave-readers-" + UUID().uuidString
+
+  init() throws { try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false) }
+
+  /// The program itself, beside the test bundle.
+  private static let program: String = {
+    let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? CommandLine.arguments[0]
+    return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent("stillwave").path
+  }()
+
+  /// A file of the end-to-end tests.
+  private static func fixture(_ name: String, here: String = #filePath) -> String {
+    URL(fileURLWithPath: here).deletingLastPathComponent().appendingPathComponent("../EndToEndTests/Fixtures/\(name)")
+      .path
+  }
+
+  private final class Clock: Sendable {
+    let seconds = Mutex(1000.0)
+
+    func advance(by seconds: Double) { self.seconds.withLock { $0 += seconds } }
+  }
+
+  private let clock = Clock()
+
+  private func readers(_ program: String = program, timeoutSeconds: Double = 1000) -> SampleReaders {
+    let settings = WorkerSettings(
+      program: program, ffmpeg: "ffmpeg", audioLimits: AudioLimits(), memoryBytes: 1 << 30)
+    return SampleReaders(settings, timeoutSeconds: timeoutSeconds) { [clock] in clock.seconds.withLock { $0 } }
+  }
+
+  private func script(_ text: String) throws -> String {
+    let path = folder + "/\(UUID().uuidString)"
+    let made = FileManager.default.createFile(
+      atPath: path, contents: Data("#!/bin/sh\n\(text)\n".utf8), attributes: [.posixPermissions: 0o755])
+    try #require(made)
+    return path
+  }
+
+  private static let samples = (0..<20_000).map { Int16(truncatingIfNeeded: $0 &* 7919) }
+
+  /// A WAV file of two channels with these samples.
+  private func sound(_ name: String = "sound.wav") throws -> String {
+    let format = AudioFormat(container: .wav, codec: .pcmS16, sampleRate: 8000, channels: 2)
+    var writer = try AudioWriter(creating: folder + "/" + name, format: format, expectedFrames: 10_000)
+    let floats = Self.samples.map { Float($0) / 32768 }
+    var quantised: [Int16] = []
+    try writer.write(floats.span, quantised: &quantised)
+    try writer.finish(isDurable: false)
+    return folder + "/" + name
+  }
+
+  private static func window(
+    _ query: WaveformQuery = WaveformQuery(start: 0.1, end: 0.2, resolution: .scale(3)), channels: Int = 2,
+    frames: Int64 = 10_000
+  ) throws -> WaveformWindow {
+    try WaveformWindow(
+      query,
+      of: WaveformExtent(
+        sampleRate: 8000, channels: channels, availableFrames: frames, totalFrames: frames, isComplete: true))
+  }
+
+  @Test("a reader returns the pixels and the parts that the file has")
+  func answers() throws {
+    let (readers, path) = (readers(), try sound())
+    for measures in [Measures.peak, [.peak, .rms, .average], .rms] {
+      for bits in [SampleBits.eight, .sixteen] {
+        for channels in [ChannelSelection.mix, .split, .channel(1)] {
+          let window = try Self.window(
+            WaveformQuery(
+              start: 0.1, end: 0.2, resolution: .scale(3), channels: channels, measures: measures, bits: bits))
+          let range = window.frameRange
+          let part = Self.samples[Int(range.lowerBound) * 2..<Int(range.upperBound) * 2]
+          let slice = try readers.read(path) { (reader) throws(ReaderFailure) in try reader.slice(window) }
+          #expect(slice == WaveformSlice(window, samples: Array(part).span))
+        }
+      }
+    }
+    let part: Range<Int64> = 100..<9000
+    let whole = try readers.read(path) { (reader) throws(ReaderFailure) in
+      var bytes: [UInt8] = []
+      while try bytes.count < reader.partLength(part) {
+        bytes += try reader.part(part, from: Int64(bytes.count), limit: 1000)
+      }
+      return bytes
+    }
+    #expect(
+      Array(whole.suffix(8900 * 4))
+        == Self.samples[200..<18_000].flatMap { [UInt8($0 & 0xFF), UInt8(bitPattern: Int8($0 >> 8))] })
+    #expect(
+      try readers.read(path) { (reader) throws(ReaderFailure) in try reader.part(part, from: 3000, limit: 10) }
+        == Array(whole[3000..<3010]))
+    #expect(readers.counts == (1, 1))
+  }
+
+  @Test("a reader serves one recording, is kept for a few seconds, and not used again after a minute")
+  func kept() throws {
+    let (readers, window) = (readers(), try Self.window())
+    func read(_ path: String) throws {
+      _ = try readers.read(path) { (reader) throws(ReaderFailure) in try reader.slice(window) }
+    }
+    let (one, other) = (try sound(), try sound("other.wav"))
+    try read(one)
+    try read(other)
+    try read(one)
+    #expect(readers.counts == (2, 2))
+    clock.advance(by: SampleReaders.idleSeconds - 1)
+    try read(one)
+    clock.advance(by: 2)
+    readers.closeIdle()
+    #expect(readers.counts == (1, 2))
+    for _ in 0..<20 {
+      clock.advance(by: SampleReaders.idleSeconds - 1)
+      try read(one)
+    }
+    #expect(readers.counts == (1, 3))
+    // A file that takes another's place is opened.
+    try FileManager.default.removeItem(atPath: one)
+    #expect(throws: ReaderFailure.unopened(ENOENT)) { try read(one) }
+    _ = try sound()
+    try read(one)
+    #expect(readers.counts == (2, 4))
+    readers.closeAll()
+    #expect(readers.counts == (0, 4))
+  }
+
+  @Test("there are never more readers than the limit: those that aren't used make room, and the others refuse")
+  func limited() throws {
+    let (readers, window) = (readers(), try Self.window())
+    let paths = try (0...SampleReaders.limit).map { try sound("\($0).wav") }
+    for path in paths {
+      _ = try readers.read(path) { (reader) throws(ReaderFailure) in try reader.slice(window) }
+      #expect(readers.counts.running <= SampleReaders.limit)
+    }
+    func nest(_ depth: Int) throws(ReaderFailure) {
+      try readers.read(paths[0]) { (_) throws(ReaderFailure) in
+        #expect(readers.counts.running <= SampleReaders.limit)
+        try nest(depth + 1)
+      }
+    }
+    #expect(throws: ReaderFailure.slow) { try nest(0) }
+  }
+
+  @Test("a reader that dies, is slow, or answers nonsense fails its own caller, and the next one gets another reader")
+  func faults() throws {
+    let (path, window) = (try sound(), try Self.window())
+    let died = ReaderFailure.died("it ended without an answer")
+    let nonsense = ReaderFailure.died("its answer made no sense")
+    let pixels = WaveformSlice.byteCount(of: window)
+    let cases: [(name: String, script: String, failure: ReaderFailure)] = [
+      ("dies at once", "exit 0", died), ("is killed", "kill -9 $$", died),
+      ("never answers", "exec cat > /dev/null", .slow),
+      ("answers in part", "printf '\\001\\020\\000'", died),
+      ("claims too much", "printf '\\001\\377\\377\\377\\177'", nonsense),
+      ("answers too little", "printf '\\001\\002\\000\\000\\000ab'", nonsense),
+      (
+        "a minimum over its maximum",
+        "printf '\\001\\\(String(pixels & 255, radix: 8))\\\(String(pixels >> 8, radix: 8))\\000\\000'; yes | head -c \(pixels)",
+        nonsense
+      ),
+      (
+        "fails", #"printf '{"error":{"code":"seek_failed","detail":"No.","retry":false}}\n'; exec cat > /dev/null"#,
+        .refused(WorkerFailure(code: "seek_failed", detail: "No.", retry: false))
+      ),
+      ("another report", #"printf '{"ffmpeg_works":true}\n'"#, nonsense),
+      ("a line without end", "yes | tr -d '\\n' | head -c 100000", nonsense),
+      ("can't be run", "", .died("it could not be started (errno 2)")),
+    ]
+    for (name, text, failure) in cases {
+      let program = text.isEmpty ? "/nowhere" : try script(text)
+      let readers = readers(program, timeoutSeconds: failure == .slow ? 0.01 : 1000)
+      for attempt in 1...2 {
+        #expect(throws: failure, "\(name)") {
+          try readers.read(path) { (reader) throws(ReaderFailure) in try reader.slice(window) }
+        }
+        #expect(readers.counts.started == (name == "fails" ? 1 : attempt), "\(name)")
+      }
+    }
+  }
+
+  @Test("a file that makes its decoder take all memory or stack harms nothing but its reader")
+  func bombs() throws {
+    let window = try Self.window(WaveformQuery(start: 0, end: 0.1, resolution: .scale(1)), channels: 1, frames: 24_000)
+    let unlimited = try script("ulimit -s unlimited || :; exec \(Self.program) \"$@\"")
+    for (name, program, codes) in [
+      ("memory", Self.program, ["memory_limit"]), ("stack", unlimited, ["memory_limit", nil]),
+    ] {
+      let readers = readers(program)
+      do {
+        let slice = try readers.read(Self.fixture("vorbis-\(name).ogg")) { (reader) throws(ReaderFailure) in
+          try reader.slice(window)
+        }
+        #expect(name == "stack" && slice.length == window.pixelCount)
+      } catch ReaderFailure.refused(let failure) {
+        #expect(codes.contains(failure.code), "\(name): \(failure)")
+      } catch ReaderFailure.died {
+        #expect(codes.contains(nil), "\(name)")
+      }
+      #expect(readers.counts == (0, 1), "\(name)")
+    }
+  }
+
+  @Test("a reader can open nothing but its recording, by no name, and write nothing")
+  func fenced() throws {
+    // What it has open when it answers.
+    let (readers, path, window) = (readers(), try sound(), try Self.window())
+    try readers.read(path) { (reader) throws(ReaderFailure) in
+      _ = try reader.slice(window)
+      let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(reader.identifier)/fd")) ?? []
+      let places = open.compactMap {
+        try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(reader.identifier)/fd/\($0)")
+      }
+      let others = places.filter { $0 != path && $0 != "/dev/null" && !$0.hasPrefix("socket:") }
+      #expect(others.isEmpty)
+      let status = (try? String(contentsOfFile: "/proc/\(reader.identifier)/status", encoding: .utf8)) ?? ""
+      #expect(status.contains("Seccomp:\t2") && status.contains("NoNewPrivs:\t1"))
+    }
+  }
+}
