@@ -49,6 +49,20 @@ struct OutputFormatTests {
     holds(.ogg, [1, 2, 3, 6, 8])
   }
 
+  @Test("FLAC has the rates that its frames can hold; others become WAV, and so does such a FLAC file")
+  func flacRates() throws {
+    let folder = try TemporaryFolder()
+    let expected = [(1, true), (65_535, true), (65_537, false), (88_200, true), (96_001, false), (655_360, false)]
+    for (rate, isHeld) in expected {
+      let wave = source(.wav, .pcmS16, rate, 1)
+      #expect((target(.flac, wave) != "unwritable") == isHeld, "\(rate)")
+      #expect(target(.same, source(.flac, .flacS16, rate, 1)) == (isHeld ? "flac flacS16" : "wav pcmS16"), "\(rate)")
+      if isHeld {
+        try encode([Float](repeating: 0.1, count: 99), to: folder("file"), OutputFormat.flac.format(for: wave))
+      }
+    }
+  }
+
   @Test func unwritableFormatsAreNamed() {
     #expect(throws: AudioIOError.unwritable(source(.mp3, .mp3, 96_000))) {
       try OutputFormat.mp3.format(for: source(.wav, .pcmS16, 96_000))

@@ -68,7 +68,10 @@ package struct AudioWriter: ~Copyable {
     // With 20-bit ALAC it writes different samples than it was given.
     case .dwvw12, .mp1, .mp2, .alac20: return false
     case .mp3: return format.container == .mp3
-    case .flacS8, .flacS16, .flacS24: return format.container == .flac
+    case .flacS8, .flacS16, .flacS24:
+      // Rates that a frame's header can hold (RFC 9639 §9.1.2), without which libFLAC writes nothing.
+      let hasRate = format.sampleRate < 65_536 || format.sampleRate <= 655_350 && format.sampleRate % 10 == 0
+      return format.container == .flac && format.channels <= 8 && hasRate
     default: return format.container != .flac && SndfileHandle.canWrite(format.sndfileInfo)
     }
   }

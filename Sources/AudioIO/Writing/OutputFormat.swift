@@ -60,11 +60,10 @@ package enum OutputFormat: String, Codable, Sendable, CaseIterable {
     }
   }
 
-  /// Whether the codec supports the rate and channels, which libsndfile's format check doesn't cover: FLAC (RFC 9639
-  /// §9.1), MP3 (ISO 11172-3 and 13818-3), Opus (RFC 6716 §2.1.3 and the rates that libsndfile encodes).
+  /// Whether the codec supports the rate and channels, which `AudioWriter.canWrite` doesn't cover: MP3 (ISO 11172-3 and
+  /// 13818-3), Opus (RFC 6716 §2.1.3 and the rates that libsndfile encodes).
   private static func holdsRateAndChannels(_ format: AudioFormat) -> Bool {
     switch format.codec {
-    case .flacS8, .flacS16, .flacS24: format.channels <= 8 && format.sampleRate <= 655_350
     case .mp3:
       format.channels <= 2
         && [8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000].contains(format.sampleRate)
