@@ -34,7 +34,7 @@ import Testing
 
   @Test func aSlashWithAnAccentIsStillASlash() {
     #expect(RecordingName("a/\u{301}b", extension: "wav").text == "\u{301}b")
-    #expect(RecordingName.file("a/\u{301}b", extension: "wav") == "a_\u{301}b")
+    #expect(RecordingName.file("a/\u{301}b", extension: "wav") == "a_\u{301}b.wav")
   }
 
   @Test func aNamelessUploadIsNamedByItsExtension() {

@@ -66,10 +66,14 @@ import Testing
   }
 
   @Test(
-    "a download's name is never a path",
+    "a download's name is never a path, and ends in the format's extension",
     arguments: [
-      ("AC/DC.wav", "AC_DC.wav"), ("../../etc/passwd", ".._.._etc_passwd"), ("a\\b.wav", "a_b.wav"),
-      ("..", "recording.wav"), ("/", "_"),
+      ("AC/DC.wav", "AC_DC.wav"), ("../../etc/passwd", ".._.._etc_passwd.wav"), ("a\\b.wav", "a_b.wav"),
+      ("..", "recording.wav"), ("/", "_.wav"), ("A.WAV", "A.WAV"), ("page.html", "page.wav"),
+      ("setup.exe", "setup.wav"),
+      ("a.wav.html", "a.wav.wav"), ("2026.05.12", "2026.05.12.wav"), ("song.", "song..wav"), (".html", ".html.wav"),
+      (String(repeating: "x", count: 250) + ".html", String(repeating: "x", count: 250) + ".wav"),
+      (String(repeating: "x", count: 255), String(repeating: "x", count: 251) + ".wav"),
     ])
   func downloaded(name: String, file: String) async throws {
     let bench = try TestBench()
@@ -77,6 +81,25 @@ import Testing
     let response = try await bench.respond(.get, "/v1/recordings/\(recording.id)/audio?download=1")
     #expect(
       response.fields["Content-Disposition"] == "attachment; filename=\"\(file)\"; filename*=UTF-8''\(file)")
+    #expect(response.fields["Content-Security-Policy"] == "sandbox")
+  }
+
+  @Test(
+    "no name breaks out of its field",
+    arguments: [
+      (#"a"; filename="b.html"#, "a_; filename=_b.wav", "a%22%3B%20filename%3D%22b.wav"),
+      ("a\r\nSet-Cookie: b=c.html", "aSet-Cookie: b=c.wav", "aSet-Cookie%3A%20b%3Dc.wav"),
+      (#"a\"b.wav"#, "a__b.wav", "a_%22b.wav"), ("50%41.wav", "50_41.wav", "50%2541.wav"),
+      ("é'*.wav", "__'*.wav", "%C3%A9%27%2A.wav"), ("a\u{202E}vaw.exe", "avaw.wav", "avaw.wav"),
+      ("a.wav\u{0}.html", "a.wav.wav", "a.wav.wav"), ("a.ht\u{AD}ml", "a.wav", "a.wav"),
+    ])
+  func hostileName(name: String, plain: String, encoded: String) async throws {
+    let bench = try TestBench()
+    let recording = try bench.recording(name: RecordingName(typed: name)?.text ?? "")
+    let response = try await bench.respond(.get, "/v1/recordings/\(recording.id)/audio?download=1")
+    #expect(
+      response.fields["Content-Disposition"]
+        == "attachment; filename=\"\(plain)\"; filename*=UTF-8''\(encoded)")
   }
 
   @Test func aConversionsNameIsNeverAPath() async throws {

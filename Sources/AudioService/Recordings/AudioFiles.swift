@@ -28,8 +28,10 @@ struct AudioFiles: Sendable {
   ) async throws -> HTTPResponse {
     let conversions = Conversions(context: context)
     func representation(_ conversion: Conversion, _ made: AudioFormat) -> Representation {
-      var fields: HTTPFields = [:]
-      if isDownload { fields["Content-Disposition"] = Self.attachment(Self.fileName(recording.name, made)) }
+      var fields = HTTPFields.sandboxed
+      if isDownload {
+        fields["Content-Disposition"] = Self.attachment(recording.name, extension: made.fileExtension)
+      }
       return Representation(
         body: .empty, contentType: made.mediaType, etag: "\"c1-\(conversion.sha256)\"",
         cacheControl: context.immutable, fields: fields, acceptsRanges: true)
@@ -65,11 +67,11 @@ struct AudioFiles: Sendable {
     }
     let part = try FramePart(asked, of: recording.format)
     let target = try Conversions.target(source, format)
-    var fields: HTTPFields = [:]
+    var fields = HTTPFields.sandboxed
     if isDownload {
       let name = RecordingName.derived(
         from: recording.name, label: part.label(sampleRate: source.sampleRate), extension: target.fileExtension)
-      fields["Content-Disposition"] = Self.attachment(RecordingName.file(name, extension: target.fileExtension))
+      fields["Content-Disposition"] = Self.attachment(name, extension: target.fileExtension)
     }
     // Ogg files have a random serial number, so the same sound isn't twice the same bytes.
     let weakness = target.container == .ogg ? "W/" : ""
@@ -95,12 +97,6 @@ struct AudioFiles: Sendable {
     return HTTPResponse(representation, for: request)
   }
 
-  /// Replaces the name's extension with the format's.
-  private static func fileName(_ name: String, _ format: AudioFormat) -> String {
-    let stem = name.lastIndex(of: ".").map { $0 == name.startIndex ? name[...] : name[..<$0] } ?? name[...]
-    return RecordingName.file("\(stem).\(format.fileExtension)", extension: format.fileExtension)
-  }
-
   /// The same file if it has pictures, with a video's media type.
   @Sendable func video(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
@@ -118,10 +114,9 @@ struct AudioFiles: Sendable {
     guard let key = recording.audioKey, let sha256 = recording.sha256 else {
       throw ServiceError.notReady(recording.id)
     }
-    var fields: HTTPFields = [:]
+    var fields = HTTPFields.sandboxed
     if isDownload {
-      let fileName = RecordingName.file(recording.name, extension: recording.fileExtension ?? "wav")
-      fields["Content-Disposition"] = Self.attachment(fileName)
+      fields["Content-Disposition"] = Self.attachment(recording.name, extension: recording.fileExtension ?? "wav")
     }
     var representation = Representation(
       body: .empty, contentType: contentType, etag: "\"a1-\(sha256)\"", cacheControl: context.immutable, fields: fields,
@@ -203,11 +198,12 @@ struct AudioFiles: Sendable {
     throw ServiceError.audioDamaged(recording.id)
   }
 
-  /// RFC 6266: an ASCII fallback for old clients and the real name in UTF-8 for all others.
-  private static func attachment(_ name: String) -> String {
+  /// RFC 6266: an ASCII fallback for old clients and the real name in UTF-8 (RFC 8187) for all others. The fallback has
+  /// no “%”, which some clients decode (RFC 6266, Appendix D).
+  private static func attachment(_ name: String, extension ending: String) -> String {
+    let name = RecordingName.file(name, extension: ending)
     let plain = name.utf8.map { byte in
-      (0x20...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
-        ? byte : UInt8(ascii: "_")
+      (0x20...0x7E).contains(byte) && !"\"\\%".utf8.contains(byte) ? byte : UInt8(ascii: "_")
     }
     let hex = Array("0123456789ABCDEF".utf8)
     let escaped = name.utf8.flatMap { byte in
@@ -224,6 +220,12 @@ struct AudioFiles: Sendable {
     default: false
     }
   }
+}
+
+extension HTTPFields {
+  /// For bytes that a client made or named: a browser that opens them as a page of its own runs no scripts in it, and
+  /// gives it no access to the service.
+  static let sandboxed: HTTPFields = ["Content-Security-Policy": "sandbox"]
 }
 
 extension HTTPRequest {

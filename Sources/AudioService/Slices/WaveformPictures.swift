@@ -57,6 +57,7 @@ struct WaveformPictures: Sendable {
       etag: isFinal ? Self.entityTag(recording.recording, overlay?.recording, picture, form) : nil,
       cacheControl: isFinal ? context.immutable : "no-store",
       fields: [
+        "Content-Security-Policy": "sandbox",
         "Stillwave-Start-Frame": "\(picture.startFrame)",
         "Stillwave-Available-Frames": "\(recording.extent.availableFrames)",
         "Stillwave-Complete": recording.extent.isComplete ? "true" : "false",

@@ -20,10 +20,23 @@ struct RecordingName {
     guard !text.isEmpty else { return nil }
   }
 
-  /// Returns the name of a file for a recording's name; never a path.
+  /// Returns the name of a file for a recording's name: never a path, and with the format's extension, because a file
+  /// that is sound and a page or a program at the same time must not be opened as one.
   static func file(_ name: String, extension ending: String) -> String {
-    let flat = name.unicodeScalars.map { isSlash($0) ? "_" : $0 }
-    return RecordingName(String(String.UnicodeScalarView(flat)), extension: ending).text
+    let flat = String(String.UnicodeScalarView(name.unicodeScalars.map { isSlash($0) ? "_" : $0 }))
+    let usual = RecordingName(flat, extension: ending).text
+    guard !usual.lowercased().hasSuffix(".\(ending)") else { return usual }
+    return RecordingName("\(stem(of: usual)).\(ending)", extension: ending).text
+  }
+
+  /// The name without its extension, if it has one: a dot and up to eight letters and digits, not only digits.
+  private static func stem(of name: String) -> Substring {
+    guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return name[...] }
+    let ending = name[name.index(after: dot)...]
+    let isExtension =
+      ending.utf8.count <= 8 && ending.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+      && ending.contains { $0.isLetter }
+    return isExtension ? name[..<dot] : name[...]
   }
 
   private static func isSlash(_ scalar: Unicode.Scalar) -> Bool { scalar == "/" || scalar == "\\" }
@@ -52,9 +65,8 @@ struct RecordingName {
 
   /// Returns the name of a result made from `source`, such as "interview (denoised).wav".
   static func derived(from source: String, label: String, extension ending: String) -> String {
-    let stem = source.lastIndex(of: ".").map { $0 == source.startIndex ? source[...] : source[..<$0] } ?? source[...]
     let tail = " (\(label)).\(ending)"
-    return shown(cut(stem, to: byteLimit - tail.utf8.count) + tail)
+    return shown(cut(stem(of: source), to: byteLimit - tail.utf8.count) + tail)
   }
 
   /// Shortens the name before its extension, if it has one worth keeping.
