@@ -99,6 +99,16 @@ import Testing
     }
   }
 
+  @Test("a file on which the probe runs out of time twice, unlike on a known sound, is too slow to probe")
+  func timedOut() async throws {
+    let verdict = ProbeVerdict(.init(report: nil, exit: .signal(SIGKILL), tookTooLong: true), isMedia: true)
+    #expect(verdict.isWorthAnother)
+    for (works, status) in [(true, 422), (false, 503)] {
+      let error = await #expect(throws: ServiceError.self) { try await verdict.intake { works } }
+      #expect(error.map { AudioService.problem(for: $0).status.code } == status)
+    }
+  }
+
   // MARK: Previews and spectra
 
   @Test func aCrowdsPreviewsDelayNoOtherClient() async throws {

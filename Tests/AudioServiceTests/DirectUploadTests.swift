@@ -66,11 +66,16 @@ import Testing
       // A worker that ends badly may have reported nonsense.
       ("finish; exit 7", 503, "unavailable"),
       ("kill -KILL $$", 503, "unavailable"), ("kill -XCPU $$", 422, "probe_too_slow"),
-      ("[ $command = ffmpegCheck ] || failure memory_limit true; finish", 415, "unsupported_media"),
-      ("failure worker_failed true", 503, "unavailable"),
-      // ffmpeg fails only on this file, then on every file.
+      ("failure memory_limit true", 415, "unsupported_media"),
+      // The probe fails on every file, then only on this one.
+      ("failure worker_failed true", 503, "unavailable"), ("failure decoder_failed true", 503, "unavailable"),
+      ("[ $command = ffmpegCheck ] || failure worker_failed true; finish", 415, "unsupported_media"),
       ("[ $command = ffmpegCheck ] || failure decoder_failed true; finish", 415, "unsupported_media"),
-      ("failure decoder_failed true", 503, "unavailable"),
+      ("[ $command = ffmpegCheck ] || failure cpu_limit true; finish", 415, "unsupported_media"),
+      ("[ $command = ffmpegCheck ] || kill -KILL $$; finish", 415, "unsupported_media"),
+      ("[ $command = ffmpegCheck ] || exit 7; finish", 415, "unsupported_media"),
+      // The disk fails, whatever the file is.
+      ("[ $command = ffmpegCheck ] || failure io_error true; finish", 503, "unavailable"),
     ])
   func refused(script: String, status: Int, code: String) async throws {
     let bench = try TestBench(script: script)

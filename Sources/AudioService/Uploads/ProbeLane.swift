@@ -25,9 +25,9 @@ final class ProbeLane: Sendable {
   ///
   /// Throws `.rejectedByProbe` if it isn't audio, exceeds a limit, or takes too much processor time,
   /// `.workerUnavailable` if the service couldn't probe it, and the errors of `WorkerLane.run`. A failed probe is
-  /// repeated once, because memory may have been short for a moment. If the decoder fails on the file again, a known
-  /// file is tried: if that fails too, the decoder is at fault, otherwise the file is, and it's rejected so that its
-  /// client doesn't send it again and again.
+  /// repeated once, because memory or the processor may have been short for a moment. If it fails again, a known sound
+  /// is tried: if that fails too, the service is at fault, otherwise the file is, and it's rejected so that its client
+  /// doesn't send it again and again.
   ///
   /// With `early`, the same worker builds the waveform if the file is short. A repeated probe doesn't, because that may
   /// be what failed.
@@ -39,27 +39,19 @@ final class ProbeLane: Sendable {
     let limits = ProbeLimits(isMedia: isMedia, bytes: bytes)
     var verdict = try await look(at: path, limits, for: client, building: isMedia ? nil : early)
     if verdict.isWorthAnother { verdict = try await look(at: path, limits, for: client) }
-    switch verdict {
-    case .holds(let intake): return intake
-    case .refused(let code, let detail): throw ServiceError.rejectedByProbe(code: code, detail: detail)
-    case .failed(let reason), .timedOut(let reason): throw ServiceError.workerUnavailable(reason: reason)
-    case .decoderFailed(let isFFmpeg):
-      if isFFmpeg, try await !ffmpegWorks(limits, for: client) {
-        throw ServiceError.workerUnavailable(reason: "ffmpeg fails on a known sound as it does on this file")
-      }
-      throw ServiceError.rejectedByProbe(
-        code: "unsupported_media", detail: "The file looks like audio, but the decoder failed on it.")
-    }
+    return try await verdict.intake { try await ffmpegWorks(limits, for: client) }
   }
 
   private func look(
     at path: String, _ limits: ProbeLimits, for client: Client, building early: EarlyWaveform? = nil
   ) async throws -> ProbeVerdict {
-    guard let early else { return ProbeVerdict(try await run(.probe, on: path, limits, for: client)) }
+    guard let early else {
+      return ProbeVerdict(try await run(.probe, on: path, limits, for: client), isMedia: limits.isMedia)
+    }
     let fence = WorkerFence.intake(configuration.workerSettings, processorSeconds: limits.processorSeconds)
     let request = WorkerRequest(
       .intake(early.work), on: path, in: early.folder, fence: fence, configuration.workerSettings)
-    return ProbeVerdict(try await sounds.run(request, for: client, timeoutSeconds: limits.seconds))
+    return ProbeVerdict(try await sounds.run(request, for: client, timeoutSeconds: limits.seconds), isMedia: false)
   }
 
   private func ffmpegWorks(_ limits: ProbeLimits, for client: Client) async throws -> Bool {

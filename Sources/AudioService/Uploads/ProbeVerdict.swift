@@ -7,15 +7,18 @@ enum ProbeVerdict: Sendable, Equatable {
   case holds(Intake)
   /// The file is at fault; `detail` is for the client.
   case refused(code: String, detail: String)
-  /// A decoder crashed or ran out of memory, because of the file or a fault of its own.
-  case decoderFailed(isFFmpeg: Bool)
-  /// The service is at fault; `reason` is for the log.
-  case failed(reason: String)
-  /// The machine was too busy: had the child had the processor, it would have reached its processor time limit first.
+  /// The decoder in the child crashed or ran out of memory.
+  case decoderFailed
+  /// The child or ffmpeg ended without an answer, because of the file, a fault of their own or a lack of memory;
   /// `reason` is for the log.
+  case died(reason: String)
+  /// The child ran out of time: the machine was too busy, or the file lets it wait. `reason` is for the log.
   case timedOut(reason: String)
+  /// The service is at fault, whatever the file is; `reason` is for the log.
+  case failed(reason: String)
 
-  init(_ ending: WorkerLane.Ending) {
+  /// - Parameter isMedia: whether only ffmpeg can read the file.
+  init(_ ending: WorkerLane.Ending, isMedia: Bool) {
     let (report, exit) = (ending.report, ending.exit)
     switch report {
     case .probed(let probe) where exit == .status(0):
@@ -33,21 +36,41 @@ enum ProbeVerdict: Sendable, Equatable {
     switch exit {
     case .signal where ending.tookTooLong: self = .timedOut(reason: "the probe took too long")
     case .notStarted(let number): self = .failed(reason: "the probe could not be started (errno \(number))")
-    case .signal(SIGKILL): self = .failed(reason: "the probe was killed from outside")
+    case .signal(SIGKILL): self = .died(reason: "the probe was killed from outside")
     case .signal(SIGXCPU):
       self = .refused(code: WorkerFailure.probeTooSlow.code, detail: WorkerFailure.probeTooSlow.detail)
-    case .signal: self = .decoderFailed(isFFmpeg: false)
-    case .status where ["decoder_failed", "memory_limit"].contains(report?.failure?.code):
-      self = .decoderFailed(isFFmpeg: true)
-    case .status: self = .failed(reason: report?.failure?.detail ?? "the probe gave no answer")
+    case .signal: self = .decoderFailed
+    case .status where report?.failure?.code == "memory_limit" && !isMedia: self = .decoderFailed
+    case .status where ["io_error", WorkerFailure.diskFull.code].contains(report?.failure?.code):
+      self = .failed(reason: report?.failure?.detail ?? "")
+    case .status: self = .died(reason: report?.failure?.detail ?? "the probe gave no answer")
     }
   }
 
   /// Whether a second probe may succeed.
   var isWorthAnother: Bool {
     switch self {
-    case .holds, .refused, .timedOut: false
-    case .decoderFailed, .failed: true
+    case .holds, .refused: false
+    case .decoderFailed, .died, .timedOut, .failed: true
     }
+  }
+
+  /// Returns what the probe found. `worksOnOthers`: whether the probe of a known sound succeeds, which is asked only if
+  /// that decides whether the file or the service is at fault.
+  func intake(worksOnOthers: () async throws -> Bool) async throws -> Intake {
+    switch self {
+    case .holds(let intake): return intake
+    case .refused(let code, let detail): throw ServiceError.rejectedByProbe(code: code, detail: detail)
+    case .failed(let reason): throw ServiceError.workerUnavailable(reason: reason)
+    case .died(let reason), .timedOut(let reason):
+      guard try await worksOnOthers() else { throw ServiceError.workerUnavailable(reason: reason) }
+    case .decoderFailed: break
+    }
+    if case .timedOut = self {
+      throw ServiceError.rejectedByProbe(
+        code: WorkerFailure.probeTooSlow.code, detail: WorkerFailure.probeTooSlow.detail)
+    }
+    throw ServiceError.rejectedByProbe(
+      code: "unsupported_media", detail: "The file looks like audio, but the decoder failed on it.")
   }
 }
