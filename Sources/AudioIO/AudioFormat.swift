@@ -185,6 +185,11 @@ package struct AudioLimits: Codable, Sendable, Equatable {
     return limits
   }()
 
+  /// Returns the maximum number of frames.
+  package func frameLimit(sampleRate: Int) -> Int64 {
+    Int64(min((durationSeconds * Double(sampleRate)).rounded(), 0x1p62))
+  }
+
   /// Throws if a file of this shape exceeds a limit. `frames` is nil if the length isn't known.
   package func check(channels: Int, sampleRate: Int64, frames: Int64?) throws(AudioIOError) {
     guard channels >= 1, channels <= self.channels else {
@@ -193,7 +198,7 @@ package struct AudioLimits: Codable, Sendable, Equatable {
     guard sampleRate >= Int64(sampleRates.lowerBound), sampleRate <= Int64(sampleRates.upperBound) else {
       throw .sampleRateOutOfRange(hertz: sampleRate, limits: sampleRates)
     }
-    if let frames, Double(frames) / Double(sampleRate) > durationSeconds {
+    if let frames, frames > frameLimit(sampleRate: Int(sampleRate)) {
       throw .durationOutOfRange(seconds: Double(frames) / Double(sampleRate), limit: durationSeconds)
     }
   }

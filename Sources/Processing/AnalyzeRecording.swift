@@ -40,7 +40,7 @@ struct AnalyzeRecording {
     let reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
     let (format, map, claimedFrames) = (reader.format, reader.map, reader.promisedFrames)
     let length = ExpectedLength(reader, path: source)
-    let frameLimit = Int64(min(limits.durationSeconds * Double(format.sampleRate), 0x1p62))
+    let frameLimit = limits.frameLimit(sampleRate: format.sampleRate)
     var files = try SoundWriter(
       nil, pyramid: pyramid, of: format, findsNoiseRegions: findsNoiseRegions, interval: interval)
     var sound = segments(reader, format)

@@ -39,6 +39,8 @@ struct DenoiseRecording {
   var findsNoiseRegions = false
   /// The file of the noise profile if the parameters name one.
   var profilePath: String?
+  /// The source's noise regions, best first, for parameters without a noise; nil to look for them.
+  var knownRegions: [NoiseRegion]?
   /// The part of the result to write; nil for all of it.
   var window: TimeWindow?
   /// Whether to wait until the result is on disk.
@@ -59,7 +61,8 @@ struct DenoiseRecording {
     let format = reader.format
     let length = ExpectedLength(reader, path: source)
     let learner = NoiseLearner(
-      source: source, noise: parameters.noise, limits: limits, profilePath: profilePath, map: reader.map)
+      source: source, noise: parameters.noise, found: knownRegions, limits: limits, profilePath: profilePath,
+      map: reader.map)
     let share = shareOfLearning(learner, expected: length.total ?? length.estimate ?? 1, format.sampleRate)
     func report(_ fraction: Double, ready: Int64) {
       progress(

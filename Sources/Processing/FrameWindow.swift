@@ -9,9 +9,7 @@ struct FrameWindow {
   /// Creates a window; the whole recording if `window` is nil.
   init(_ window: TimeWindow?, of format: AudioFormat, _ settings: DenoiseSettings) {
     guard let window else { return }
-    func frame(_ seconds: Double) -> Int64 { Int64(min(seconds * Double(format.sampleRate), 0x1p60).rounded()) }
-    let start = frame(window.start)
-    wanted = start..<max(frame(window.end), start + 1)
+    wanted = window.frames(sampleRate: format.sampleRate)
     read = LinkedDenoiser.sound(
       for: wanted, settings: settings, sampleRate: format.sampleRate, channels: format.channels)
   }

@@ -59,7 +59,7 @@ struct ImportRecording {
     try audio { () throws(AudioIOError) in
       try limits.check(channels: format.channels, sampleRate: Int64(format.sampleRate), frames: nil)
     }
-    let frameLimit = Int64(min(limits.durationSeconds * Double(format.sampleRate), 0x1p62))
+    let frameLimit = limits.frameLimit(sampleRate: format.sampleRate)
     let estimate = facts.estimatedFrames(inFileAt: decoding.path)
     var files = try SoundWriter(
       decoding.copy == nil ? try writer() : nil, pyramid: pyramid, of: format, findsNoiseRegions: findsNoiseRegions)

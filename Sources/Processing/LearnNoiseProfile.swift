@@ -21,7 +21,8 @@ struct LearnNoiseProfile {
   func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> NoiseProfileOutcome {
     let reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
     let length = ExpectedLength(reader, path: source)
-    let learner = NoiseLearner(source: source, noise: work.noise, limits: limits, map: reader.map)
+    let learner = NoiseLearner(
+      source: source, noise: work.noise, found: work.noiseRegions, limits: limits, map: reader.map)
     let learnt = try learner.learn { frames in
       progress(
         WorkerProgress(

@@ -18,8 +18,10 @@ struct NoiseLearner {
   static let wholeSeconds = 32
 
   let source: String
-  /// nil for the best region found, or for `NoiseSource.usualQuantile` if there is none.
+  /// nil for the best region found, or for `NoiseSource.usualQuantile` if there is none that noise can be learned from.
   let noise: NoiseSource?
+  /// The regions found before, best first; nil to look for them if `noise` is nil.
+  var found: [NoiseRegion]?
   let limits: AudioLimits
   /// The file of the profile if `noise` is one.
   var profilePath: String?
@@ -32,7 +34,8 @@ struct NoiseLearner {
   /// it.
   func frames(of total: Int64, sampleRate: Int) -> Int64 {
     switch noise {
-    case nil: return total
+    case nil where found == nil: return total
+    case nil: return min(total, Int64(Self.wholeSeconds * sampleRate))
     case .quantile: return min(total, Int64(Self.wholeSeconds * sampleRate))
     case .profile: return 0
     case .region, .regions:
@@ -45,35 +48,55 @@ struct NoiseLearner {
   /// Calls `progress` with the number of frames read so far, which never decreases. If a region has to be found first,
   /// that pass and the next count half each.
   func learn(progress: (Int64) -> Void) throws(ProcessingError) -> LearntNoise {
-    var searched: Int64 = 0
-    let source: NoiseSource
-    if let noise {
-      source = noise
-    } else {
-      let regions = try FindNoiseRegions(source: self.source, limits: limits).run { frames, _ in
-        searched = frames
-        progress(frames / 2)
-      }
-      source = NoiseSource(best: regions)
-    }
-    let first = searched / 2
-    func learning(_ frames: Int64) { progress(first > 0 ? first + frames / 2 : frames) }
-    switch source {
-    case .region(let region):
-      return LearntNoise(course: NoiseCourse(try learn(region, learning).profile), source: source)
-    case .regions(let regions):
+    switch noise {
+    case nil:
+      return try learnBest(progress)
+    case .region(let region)?:
+      return LearntNoise(course: NoiseCourse(try learn(region, progress).profile), source: .region(region))
+    case .regions(let regions)?:
       var (parts, read) = ([NoiseCourse.Part](), Int64(0))
       for region in regions {
-        let part = try learn(region) { learning(read + $0) }
+        let part = try learn(region) { progress(read + $0) }
         read += Int64(part.frames.count)
         parts.append(part)
       }
-      return LearntNoise(course: NoiseCourse(parts), source: source)
-    case .quantile(let quantile):
-      return LearntNoise(course: NoiseCourse(try learnQuantile(quantile, learning)), source: source)
-    case .profile(let name):
+      return LearntNoise(course: NoiseCourse(parts), source: .regions(regions))
+    case .quantile(let quantile)?:
+      return LearntNoise(course: NoiseCourse(try learnQuantile(quantile, progress)), source: .quantile(quantile))
+    case .profile(let name)?:
       return try known(name)
     }
+  }
+
+  /// Learns from the best region from which noise can be learned, or from the whole recording. The search sees sound of
+  /// 16 bits, a sixth of it, so a region may turn out to be silent.
+  private func learnBest(_ progress: (Int64) -> Void) throws(ProcessingError) -> LearntNoise {
+    var (first, read) = (Int64(0), Int64(0))
+    let regions: [NoiseRegion]
+    if let found {
+      regions = found
+    } else {
+      regions = try FindNoiseRegions(source: source, limits: limits).run { frames, _ in
+        first = frames / 2
+        progress(first)
+      }
+    }
+    func learning(_ frames: Int64) {
+      read = max(read, frames)
+      progress(first > 0 ? first + read / 2 : read)
+    }
+    for region in regions.lazy.map(NoiseSource.Region.init) {
+      do throws(ProcessingError) {
+        return LearntNoise(course: NoiseCourse(try learn(region, learning).profile), source: .region(region))
+      } catch {
+        switch error {
+        case .denoise, .regionOutside: continue
+        default: throw error
+        }
+      }
+    }
+    let quantile = NoiseSource.usualQuantile
+    return LearntNoise(course: NoiseCourse(try learnQuantile(quantile, learning)), source: .quantile(quantile))
   }
 
   /// Returns a profile that was learned before, for the recording's rate and channels.
@@ -95,30 +118,30 @@ struct NoiseLearner {
   private func learn(
     _ region: NoiseSource.Region, _ progress: (Int64) -> Void
   ) throws(ProcessingError) -> NoiseCourse.Part {
-    let (start, end) = (region.start, region.end)
     let reader = try open()
     let format = reader.format
-    let rate = Double(format.sampleRate)
-    let frames = format.codec.hasReliableFrameCount ? reader.claimedFrames : nil
-    let duration = frames.map { Double($0) / rate }
-    let outside = { duration in ProcessingError.regionOutside(start: start, end: end, duration: duration) }
-    // If the length is unknown, a bound that can't overflow a multiplication.
-    guard region.isWithin(duration ?? 1e12) else { throw outside(duration) }
-    let first = Int64((start * rate).rounded())
-    let last = min(Int64((end * rate).rounded()), frames ?? .max)
+    func frames(of total: Int64?) throws(ProcessingError) -> Range<Int64> {
+      if let frames = region.frames(sampleRate: format.sampleRate, total: total) { return frames }
+      let duration = total.map { Double($0) / Double(format.sampleRate) }
+      throw .regionOutside(start: region.start, end: region.end, duration: duration)
+    }
+    let wanted = try frames(of: format.codec.hasReliableFrameCount ? reader.claimedFrames : nil)
     var sound = CenteredSound(reader)
-    do { try sound.seek(to: first) } catch { throw outside(nil) }
+    do { try sound.seek(to: wanted.lowerBound) } catch {
+      throw .regionOutside(start: region.start, end: region.end, duration: nil)
+    }
     var builder = NoiseProfileBuilder(
       sampleRate: format.sampleRate, channels: format.channels, countsSilence: countsSilence)
-    while sound.position < last {
-      if sound.read(upTo: last - sound.position, { builder.append($1) }) == 0 {
-        let length = Double(sound.reader.position) / rate
-        guard region.isWithin(length) else { throw outside(length) }
+    while sound.position < wanted.upperBound {
+      if sound.read(upTo: wanted.upperBound - sound.position, { builder.append($1) }) == 0 {
+        _ = try frames(of: sound.reader.position)
         break
       }
-      progress(sound.position - first)
+      progress(sound.position - wanted.lowerBound)
     }
-    do { return NoiseCourse.Part(try builder.finish(), at: first..<sound.position) } catch { throw .denoise(error) }
+    do { return NoiseCourse.Part(try builder.finish(), at: wanted.lowerBound..<sound.position) } catch {
+      throw .denoise(error)
+    }
   }
 
   /// Learns from a few seconds of a long recording. Learns from all of it if these hold only digital silence, or if the
@@ -156,7 +179,12 @@ struct NoiseLearner {
       }
       if sound.position < stretch.upperBound, stretches.count > 1 { return nil }
     }
-    do { return try builder.finish() } catch { throw .denoise(error) }
+    do { return try builder.finish() } catch {
+      if case .regionTooShort(let frames, let needed) = error {
+        throw .recordingTooShort(frames: frames, needed: needed)
+      }
+      throw .denoise(error)
+    }
   }
 
   /// Returns the frames to learn a quantile from: all, or stretches of a second, each in the middle of its share.

@@ -21,10 +21,11 @@ struct NoiseLevelMeter {
   init(_ noise: NoiseSource, sampleRate: Int, channels: Int) {
     blockFrames = max(sampleRate / 20, 1)
     self.channels = channels
-    let rate = Double(sampleRate) / Double(blockFrames)
+    let block = Int64(blockFrames)
     regions = noise.regions.map { region in
-      let first = Int(min(region.start * rate, 1e12))
-      return first..<max(Int(min(region.end * rate, 1e12)), first + 1)
+      let frames = Range(start: region.start, end: region.end, sampleRate: sampleRate)
+      let first = Int(frames.lowerBound / block)
+      return first..<max(Int(frames.upperBound / block), first + 1)
     }
     if case .quantile(let quantile) = noise { self.quantile = quantile } else { quantile = NoiseSource.usualQuantile }
   }

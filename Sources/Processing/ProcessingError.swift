@@ -9,6 +9,8 @@ package enum ProcessingError: Error, Sendable {
   case media(MediaError)
   case waveform(WaveformError)
   case denoise(DenoiseError)
+  /// The whole recording is too short to learn its noise from, which takes `needed` frames.
+  case recordingTooShort(frames: Int64, needed: Int64)
   /// The noise region isn't within the recording; `duration` is nil if it's known only at the end.
   case regionOutside(start: Double, end: Double, duration: Double?)
   /// No frame of the window is within the recording.

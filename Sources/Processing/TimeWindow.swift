@@ -1,3 +1,5 @@
+import Terms
+
 /// A time range of a recording in seconds, 0 ≤ start < end.
 package struct TimeWindow: Codable, Sendable, Equatable {
   /// In seconds.
@@ -13,4 +15,7 @@ package struct TimeWindow: Codable, Sendable, Equatable {
     self.start = start
     self.end = end
   }
+
+  /// Returns the frames, each time rounded to the nearest one, at least one frame.
+  package func frames(sampleRate: Int) -> Range<Int64> { Range(start: start, end: end, sampleRate: sampleRate) }
 }

@@ -51,7 +51,7 @@ package struct TrimRecording {
   func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> TrimOutcome {
     var reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
     let (format, map, claimed) = (reader.format, reader.map, reader.promisedFrames)
-    let part = frames(at: format.sampleRate)
+    let part = window.frames(sampleRate: format.sampleRate)
     let known =
       format.codec.hasReliableFrameCount ? claimed.map { max(min($0, part.upperBound) - part.lowerBound, 0) } : nil
     if part.lowerBound > 0 {
@@ -82,13 +82,6 @@ package struct TrimRecording {
       map, claimedFrames: claimed, decodedFrames: nil, nonFiniteSamples: reader.nonFiniteSamples,
       lostFrames: reader.lostFrames)
     return TrimOutcome(frames: written, noiseRegions: files.noiseRegions, warnings: warnings)
-  }
-
-  /// Rounds to the nearest frames, at least one.
-  private func frames(at sampleRate: Int) -> Range<Int64> {
-    func frame(_ seconds: Double) -> Int64 { Int64(min(seconds * Double(sampleRate), 0x1p60).rounded()) }
-    let first = frame(window.start)
-    return first..<max(frame(window.end), first + 1)
   }
 
   /// Copies samples with all their bits; a 32-bit float has room for those of integers up to 24 bits.

@@ -32,6 +32,12 @@ extension WorkerFailure {
       self.init(
         code: "silent_noise",
         detail: "The noise region contains only digital silence; choose one in which the noise is heard.", retry: false)
+    case .recordingTooShort(let frames, let needed):
+      self.init(
+        code: "recording_too_short",
+        detail:
+          "The recording has \(Words.count(frames, "frame")); learning its noise takes at least \(needed) at this sample "
+          + "rate. The profile of another recording can be used instead.", retry: false)
     case .regionOutside(let start, let end, let duration):
       self.init(
         code: "noise_region_outside",

@@ -92,7 +92,7 @@ extension WorkerRequest {
       let recording = DenoiseRecording(
         source: try sound(decoding, work.copy, progress), output: work.output, pyramid: work.pyramid,
         parameters: work.parameters, limits: limits, findsNoiseRegions: work.findsNoiseRegions,
-        profilePath: work.profilePath, window: work.window, isDurable: work.isDurable,
+        profilePath: work.profilePath, knownRegions: work.noiseRegions, window: work.window, isDurable: work.isDurable,
         usesSecondThread: threadCount > 1, encoding: cleaned)
       var outcome =
         if let target = work.parameters.loudness {

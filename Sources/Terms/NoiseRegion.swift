@@ -1,9 +1,10 @@
-/// A part of a recording that apparently contains only noise.
+/// A part of a recording that apparently contains only noise: in rows and workers' reports
+/// `{"frames":[20160,44160],"level":-52.1,"sampleRate":16000,"score":0.93}`, for clients as `NoiseRegion.Timed`.
 package struct NoiseRegion: Sendable, Equatable, Codable {
-  /// Start, in seconds.
-  package let start: Double
-  /// End, in seconds.
-  package let end: Double
+  /// The frames, at least one.
+  package let frames: Range<Int64>
+  /// The recording's sample rate in Hz.
+  package let sampleRate: Int
   /// 10 log₁₀ of the mean square of all channels, in dB of full scale.
   package let level: Double
   /// How steady and quiet the noise is, 0 … 1. A second of white noise scores about 1; anything below 0.4 isn't
@@ -12,14 +13,41 @@ package struct NoiseRegion: Sendable, Equatable, Codable {
 
   /// Creates a region.
   /// - Parameters:
-  ///   - start: in seconds.
-  ///   - end: in seconds, after `start`.
+  ///   - frames: at least one, from 0 on.
+  ///   - sampleRate: in Hz, at least 1.
   ///   - level: in dB of full scale.
   ///   - score: 0 … 1.
-  package init(start: Double, end: Double, level: Double, score: Double) {
-    self.start = start
-    self.end = end
+  package init(_ frames: Range<Int64>, sampleRate: Int, level: Double, score: Double) {
+    precondition(frames.lowerBound >= 0 && !frames.isEmpty && sampleRate > 0, "a region has frames")
+    self.frames = frames
+    self.sampleRate = sampleRate
     self.level = level
     self.score = score
+  }
+
+  /// Throws if it isn't a region of any recording.
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    frames = try container.decode(Range<Int64>.self, forKey: .frames)
+    sampleRate = try container.decode(Int.self, forKey: .sampleRate)
+    level = try container.decode(Double.self, forKey: .level)
+    score = try container.decode(Double.self, forKey: .score)
+    guard frames.lowerBound >= 0, !frames.isEmpty, sampleRate > 0 else {
+      throw DecodingError.dataCorruptedError(forKey: .frames, in: container, debugDescription: "no region")
+    }
+  }
+
+  /// A region as clients see it; its times lead back to the same frames.
+  package struct Timed: Encodable, Sendable {
+    /// In seconds.
+    package let start, end: Double
+    /// See `NoiseRegion`.
+    package let level, score: Double
+  }
+
+  /// The region for clients.
+  package var timed: Timed {
+    let region = NoiseSource.Region(self)
+    return Timed(start: region.start, end: region.end, level: level, score: score)
   }
 }

@@ -11,10 +11,25 @@ package enum NoiseSource: Sendable, Equatable {
     /// Creates a region.
     package init(start: Double, end: Double) { (self.start, self.end) = (start, end) }
 
-    /// Whether the region is inside a recording of `duration` seconds. It may exceed its end by 10 ms, where it's
-    /// clamped: times are rounded for display and input.
-    package func isWithin(_ duration: Double) -> Bool {
-      start >= 0 && start < end && start < duration && end <= duration + 0.01
+    /// Creates a region from one that was found.
+    package init(_ found: NoiseRegion) {
+      start = found.frames.startSeconds(sampleRate: found.sampleRate)
+      end = found.frames.endSeconds(sampleRate: found.sampleRate)
+    }
+
+    /// Returns the frames, each time rounded to the nearest one; nil if they aren't within the recording.
+    ///
+    /// A region may exceed the recording's end by 10 ms, where it's clamped: times are rounded for display and input.
+    /// - Parameters:
+    ///   - sampleRate: in Hz.
+    ///   - total: the recording's frames; nil if they aren't known yet.
+    package func frames(sampleRate: Int, total: Int64?) -> Range<Int64>? {
+      guard start >= 0, start < end else { return nil }
+      let frames = Range(start: start, end: end, sampleRate: sampleRate)
+      guard let total else { return frames }
+      let slack = Int64((sampleRate + 99) / 100)
+      guard frames.lowerBound < total, frames.upperBound <= total + slack else { return nil }
+      return frames.clamped(to: 0..<total)
     }
   }
 
@@ -35,11 +50,6 @@ package enum NoiseSource: Sendable, Equatable {
 
   /// A region.
   package static func region(start: Double, end: Double) -> NoiseSource { .region(Region(start: start, end: end)) }
-
-  /// Creates the best source, given the regions found, best first.
-  package init(best regions: [NoiseRegion]) {
-    self = regions.first.map { .region(start: $0.start, end: $0.end) } ?? .quantile(Self.usualQuantile)
-  }
 
   /// The regions to learn from, if there are any.
   package var regions: [Region] {

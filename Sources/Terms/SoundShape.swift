@@ -12,13 +12,10 @@ package struct SoundShape: Codable, Sendable, Equatable {
   package var frames: Int64?
   /// Number of frames suggested by the file, while `frames` is nil.
   package var estimatedFrames: Int64?
-  /// In seconds; nil until it is known for certain.
-  package var duration: Double?
-
   /// Creates a shape; the lengths may be set later.
   package init(
     container: String, codec: String, sampleRate: Int, channels: Int, frames: Int64? = nil,
-    estimatedFrames: Int64? = nil, duration: Double? = nil
+    estimatedFrames: Int64? = nil
   ) {
     self.container = container
     self.codec = codec
@@ -26,13 +23,14 @@ package struct SoundShape: Codable, Sendable, Equatable {
     self.channels = channels
     self.frames = frames
     self.estimatedFrames = estimatedFrames
-    self.duration = duration
   }
 
   /// Sets the length, now that it is known for certain.
   package mutating func setLength(frames: Int64) {
     self.frames = frames
     estimatedFrames = nil
-    duration = Double(frames) / Double(sampleRate)
   }
+
+  /// In seconds; nil until it is known for certain.
+  package var duration: Double? { frames.map { Double($0) / Double(sampleRate) } }
 }

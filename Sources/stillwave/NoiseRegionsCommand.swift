@@ -26,7 +26,7 @@ struct NoiseRegionsCommand: ParsableCommand {
   @OptionGroup var options: WorkerOptions
 
   private struct Answer: Encodable {
-    let regions: [NoiseRegion]
+    let regions: [NoiseRegion.Timed]
   }
 
   func validate() throws {
@@ -52,6 +52,7 @@ struct NoiseRegionsCommand: ParsableCommand {
   }
 
   private func answer(_ regions: [NoiseRegion]) throws -> [UInt8] {
+    let regions = regions.map(\.timed)
     if json {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys]

@@ -177,6 +177,9 @@ struct AudioReaderTests {
     #expect(
       try failure(wave([Int16](repeating: 0, count: 2001)), short)
         == .durationOutOfRange(seconds: 2001.0 / 8000, limit: 0.25))
+    // 28.999… frames in floating point.
+    short.durationSeconds = 0.29
+    #expect(short.frameLimit(sampleRate: 100) == 29 && AudioLimits.none.frameLimit(sampleRate: 48_000) == 1 << 62)
   }
 
   @Test func oneHertzAndManyChannelsAreAccepted() throws {

@@ -13,7 +13,7 @@ import Testing
 @Suite struct DenoisePreviewTests {
   static let script = """
     case $command in
-      denoise) echo "$noise" > "$folder/noise"; finish; echo "RIFF of ${output##*/}" > "$output" ;;
+      denoise) echo "$regions" > "$folder/regions"; finish; echo "RIFF of ${output##*/}" > "$output" ;;
       *) echo '{"spectrum":{"frequencies":[0,20.83],"power_db":[-81.2,-77]}}' ;;
     esac
     """
@@ -22,14 +22,15 @@ import Testing
     let bench = try TestBench(script: Self.script)
     let source = try bench.recording()
     try bench.catalog.update(source.id) {
-      $0.noiseRegions = [NoiseRegion(start: 1.26, end: 2.76, level: -52.1, score: 0.93)]
+      $0.noiseRegions = [NoiseRegion(1260..<2760, sampleRate: 1000, level: -52.1, score: 0.93)]
     }
     let path = "/v1/recordings/\(source.id)/denoise/preview"
     let answer = try await bench.check(
       .post, path, body: #"{"window":{"start":1,"end":31},"strength":"strong","name":"a","format":"flac"}"#, 200)
     #expect(answer == "RIFF of preview.wav\n")
     #expect(
-      try String(contentsOfFile: bench.folder.path + "/noise", encoding: .utf8) == #"{"end":2.76,"start":1.26}"# + "\n")
+      try String(contentsOfFile: bench.folder.path + "/regions", encoding: .utf8).hasPrefix("[{\"frames\":[1260,2760],")
+    )
     #expect(try bench.catalog.jobs(limit: 9).isEmpty && bench.catalog.recordings(limit: 9).count == 1)
     let jobs = URL(fileURLWithPath: bench.store.workFolder(of: JobID())).deletingLastPathComponent().path
     try await bench.eventually { try FileManager.default.contentsOfDirectory(atPath: jobs).isEmpty }
@@ -54,6 +55,26 @@ import Testing
     #expect(answer.contains("\"parameter\":\"\(parameter)\""), "\(answer)")
   }
 
+  @Test("a window of exactly 30 s is accepted, whatever the difference of its times is in floating point")
+  func longestWindow() async throws {
+    let bench = try TestBench(script: Self.script)
+    let path = "/v1/recordings/\(try bench.recording().id)/denoise/preview"
+    for (window, status) in [(#"{"start":2.2,"end":32.2}"#, 200), (#"{"start":2.2,"end":32.201}"#, 400)] {
+      _ = try await bench.check(.post, path, body: "{\"window\":\(window)}", status)
+    }
+  }
+
+  @Test("a region may end a rounding error past the end, and begins before it")
+  func regionAtTheEnd() async throws {
+    let bench = try TestBench(script: Self.script)
+    let path = "/v1/recordings/\(try bench.recording().id)/denoise/preview"
+    for (noise, status) in [("59.5,\"end\":60.01", 200), ("59.5,\"end\":60.011", 422), ("59.9996,\"end\":60.001", 422)]
+    {
+      let body = "{\"window\":{\"start\":1,\"end\":2},\"noise\":{\"start\":\(noise)}}"
+      _ = try await bench.check(.post, path, body: body, status)
+    }
+  }
+
   @Test func aNoiseRegionMayBeAsShortAsAnAnalysisFrame() async throws {
     let bench = try TestBench(script: Self.script)
     let path = "/v1/recordings/\(try bench.recording().id)/denoise/preview"
@@ -67,7 +88,7 @@ import Testing
   @Test func aRejectionsTextIsForPeople() async throws {
     let bench = try TestBench(script: Self.script)
     let source = try bench.recording()
-    try bench.catalog.update(source.id) { $0.format.duration = 8.38952380952381 }
+    try bench.catalog.update(source.id) { $0.format.setLength(frames: 8390) }
     let path = "/v1/recordings/\(source.id)"
     let late = try await bench.check(.get, path + "/spectrum?start=9.123456789&end=10", 422)
     #expect(late.contains("The window begins at 9.123 s, but the recording lasts 8.39 s."), "\(late)")
@@ -86,6 +107,7 @@ import Testing
     arguments: [
       ("failure noise_region_too_short false", 422, "noise_region_too_short"),
       ("failure silent_noise false", 422, "silent_noise"),
+      ("failure recording_too_short false", 422, "recording_too_short"),
       ("failure io_error true", 503, "unavailable"),
       ("kill -9 $$", 503, "unavailable"), ("exit 1", 503, "unavailable"),
     ])

@@ -208,6 +208,9 @@ import Testing
   func pastTheEnd() async throws {
     let made = try await bench.send(.post, tracks, body: "59\t61.5\tlate\n", 201)
     #expect(made.text.contains("labels_past_end") && made.text.contains("61.5 s, but the recording until 60 s"))
+    // Times of labels are rounded, by LRC to hundredths of a second.
+    let last = try await bench.send(.post, tracks, body: "59\t60.005\tlast\n", 201)
+    #expect(!last.text.contains("labels_past_end"))
   }
 
   @Test("a recording has at most 64 tracks")

@@ -8,15 +8,15 @@ import Testing
 
 /// The regions best suited to learn noise from: found by the waveform's child, stored, served, and used for `auto`.
 @Suite struct NoiseRegionsTests {
-  private static let best = NoiseRegion(start: 1.26, end: 2.76, level: -52.1, score: 0.93)
-  private static let second = NoiseRegion(start: 9, end: 10, level: -50, score: 0.5)
+  private static let best = NoiseRegion(1260..<2760, sampleRate: 1000, level: -52.1, score: 0.93)
+  private static let second = NoiseRegion(9000..<10_000, sampleRate: 1000, level: -50, score: 0.5)
 
   /// A child that reports these two regions for any recording.
   private static let script = """
-    [ "$command" = waveform ] || { echo "$noise" > "$folder/noise"; finish; exit; }
+    [ "$command" = waveform ] || { echo "$regions" > "$folder/regions"; finish; exit; }
     echo x > "$pyramid"
-    echo '{"analysis":{"frames":1000,"warnings":[],"noise_regions":[{"start":1.26,"end":2.76,"level":-52.1,\
-    "score":0.93},{"start":9,"end":10,"level":-50,"score":0.5}]}}'
+    echo '{"analysis":{"frames":1000,"warnings":[],"noise_regions":[{"frames":[1260,2760],"sample_rate":1000,\
+    "level":-52.1,"score":0.93},{"frames":[9000,10000],"sample_rate":1000,"level":-50,"score":0.5}]}}'
     """
 
   @Test func theWaveformsChildFindsThemAndTheyAreKept() async throws {
@@ -43,17 +43,17 @@ import Testing
   }
 
   @Test(
-    "auto means the best region, the quantile if there is none, and a search if none is known",
-    arguments: [([best, second], #"{"end":2.76,"start":1.26}"#), ([], #"{"quantile":0.2}"#), (nil, "auto")]
+    "for auto, the worker gets the regions that are known, and looks for them if none are",
+    arguments: [([best, second], #"[{"frames":[1260,2760],"#), ([], "[],"), (nil, "unknown")]
       as [([NoiseRegion]?, String)]
   )
-  func automatic(regions: [NoiseRegion]?, noise: String) async throws {
+  func automatic(regions: [NoiseRegion]?, told: String) async throws {
     let bench = try TestBench(script: Self.script)
     let source = try bench.recording()
     try bench.catalog.update(source.id) { $0.noiseRegions = regions }
     _ = try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise", body: #"{"noise":"auto"}"#)
     let job = try #require(try bench.catalog.jobs(limit: 1).first)
     #expect(try await bench.finished(job.id).state == .succeeded)
-    #expect(try String(contentsOfFile: bench.folder.path + "/noise", encoding: .utf8) == noise + "\n")
+    #expect(try String(contentsOfFile: bench.folder.path + "/regions", encoding: .utf8).hasPrefix(told))
   }
 }

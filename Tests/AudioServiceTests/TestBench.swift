@@ -28,9 +28,9 @@ func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) a
 
 /// The service's parts without a socket, in a folder of their own, with a shell script as the program.
 ///
-/// The script has `$command`, `$source`, `$pyramid`, `$output`, `$noise`, `$job`, and `$attempt`, and these functions:
-/// `finish` writes the report of a successful child, `progress` and `failure` write theirs, and `gate` blocks until the
-/// test opens the job's gate.
+/// The script has `$command`, `$source`, `$pyramid`, `$output`, `$noise`, `$regions` (and what follows them in the
+/// request), `$job`, and `$attempt`, and these functions: `finish` writes the report of a successful child, `progress`
+/// and `failure` write theirs, and `gate` blocks until the test opens the job's gate.
 final class TestBench: Sendable {
   let folder: TemporaryFolder
   let configuration: Configuration
@@ -96,6 +96,8 @@ final class TestBench: Sendable {
       member output; output=$value
       noise=auto
       case $request in *'"noise":'*) noise=${request#*'"noise":'}; noise="${noise%%\}*}}" ;; esac
+      regions=unknown
+      case $request in *'"noiseRegions":'*) regions=${request#*'"noiseRegions":'} ;; esac
       threads=${request#*'"threads":'}; threads=${threads%%,*}
       work=${pyramid%/*}; job=${work##*/}; attempt=${pyramid##*/}; attempt=${attempt%%-*}
       folder='\#(folder)'
@@ -178,8 +180,7 @@ final class TestBench: Sendable {
     let stored = try store.adopt(file, as: id, name: "audio.wav")
     let recording = Recording(
       id: id, name: name, bytes: stored.bytes, sha256: stored.sha256,
-      format: SoundShape(
-        container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 2, frames: 60_000, duration: 60),
+      format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 2, frames: 60_000),
       waveformState: state, waveformJob: job, audioKey: stored.key)
     try catalog.insert(recording)
     return recording

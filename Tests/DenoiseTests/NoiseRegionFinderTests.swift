@@ -4,6 +4,11 @@ import Testing
 
 @testable import Denoise
 
+extension NoiseRegion {
+  fileprivate var start: Double { timed.start }
+  fileprivate var end: Double { timed.end }
+}
+
 @Suite struct NoiseRegionFinderTests {
   private func find(
     _ samples: [Float], sampleRate: Int = 16_000, channels: Int = 1, pieces: [Int] = [65_536]
@@ -128,6 +133,41 @@ import Testing
     let regions = find(samples)
     #expect(!regions.isEmpty && regions.allSatisfy { $0.start >= 1.97 && $0.level > -41 })
     #expect(find(samples.map { $0 == 0 ? 1 / 32768 : $0 }).allSatisfy { $0.start >= 1.97 })
+  }
+
+  @Test("digital silence with an offset is no region, whatever the other channel has")
+  func offset() {
+    let noise = TestSignals.noise(3 * 16_000, level: 0.01)
+    let (left, right) = ([Float](repeating: 0.25, count: 3 * 16_000), [Float](repeating: -0.5, count: 3 * 16_000))
+    #expect(find(left) == [])
+    #expect(find(TestSignals.interleaved([left, right]), channels: 2) == [])
+    #expect(find(TestSignals.interleaved([left, noise]), channels: 2) != [])
+    #expect(find(left + noise).allSatisfy { $0.start >= 2.97 })
+  }
+
+  @Test(
+    "at every length, the regions end within the recording and are long enough to learn from",
+    arguments: [8000, 44_100, 48_000])
+  func everyLength(sampleRate: Int) {
+    let samples = TestSignals.noise(12 * sampleRate, level: 0.01).map { Int16($0 * 32768) }
+    let least = NoiseProfile.minimumFrames(sampleRate: sampleRate)
+    var finder = NoiseRegionFinder(sampleRate: sampleRate, channels: 1)
+    var (total, ends) = (0, 0)
+    for hundredths in 30...1200 {
+      let end = hundredths * sampleRate / 100
+      finder.append(samples.span.extracting(total..<end))
+      total = end
+      for region in finder.regions {
+        // As it comes back from a client, in seconds.
+        let asked = NoiseSource.Region(region).frames(sampleRate: sampleRate, total: Int64(total))
+        guard asked == region.frames, region.frames.upperBound <= total, region.frames.count >= least else {
+          Issue.record("\(region) of \(total) frames")
+          return
+        }
+        if region.frames.upperBound == total { ends += 1 }
+      }
+    }
+    #expect(ends > 100, "a third of the recordings end before their last hop does")
   }
 
   @Test func outOfPhaseAndSingleChannelNoiseCounts() throws {

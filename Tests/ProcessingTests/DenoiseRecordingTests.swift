@@ -222,16 +222,49 @@ struct DenoiseRecordingTests {
     let outcome = try denoise(noise: nil)
     let regions = try FindNoiseRegions(source: folder("in")).run { _, _ in }
     let best = try #require(regions.first)
-    #expect(best.start >= 1.9 && best.end <= 3.01)
-    #expect(outcome.noise.source == .region(start: best.start, end: best.end))
+    #expect(best.timed.start >= 1.9 && best.frames.upperBound <= 3 * Int64(best.sampleRate))
+    #expect(outcome.noise.source == .region(NoiseSource.Region(best)))
     let (found, given) = try (
       contents(folder("out")),
       { () throws in
-        try denoise(to: "given", noise: .region(start: best.start, end: best.end))
+        try denoise(to: "given", noise: .region(NoiseSource.Region(best)))
         return try contents(folder("given"))
       }()
     )
     #expect(found == given)
+  }
+
+  @Test("auto passes over regions from which no noise can be learned")
+  func unusableRegions() throws {
+    let format = AudioFormat(container: .wav, codec: .pcmS16, sampleRate: 16_000, channels: 1)
+    var samples = noisy(channels: 1, sampleRate: 16_000)
+    for index in 8000..<24_000 { samples[index] = 0.25 }
+    try encode(samples, to: folder("in"), format)
+    let (silent, outside, short, good) =
+      (9600..<19_200, 90_000..<99_000, 0..<99, 0..<7200)
+      as (
+        Range<Int64>, Range<Int64>, Range<Int64>, Range<Int64>
+      )
+    func source(_ known: Range<Int64>...) throws -> NoiseSource {
+      try DenoiseRecording(
+        source: folder("in"), output: folder("out"), pyramid: nil, parameters: DenoiseParameters(),
+        knownRegions: known.map { NoiseRegion($0, sampleRate: 16_000, level: -40, score: 0.9) }
+      ).run { _ in }.noise.source
+    }
+    #expect(try source(silent, outside, short, good) == .region(start: 0, end: 0.45))
+    #expect(try source(silent, outside, short) == .quantile(0.2))
+    #expect(try source() == .quantile(0.2))
+  }
+
+  @Test("auto refuses a recording that is too short to learn from, and says so")
+  func shortRecording() throws {
+    _ = try source(.wav, .pcmS16, seconds: 0.05)
+    #expect {
+      try denoise(noise: nil)
+    } throws: {
+      guard case ProcessingError.recordingTooShort(frames: 800, needed: 1536) = $0 else { return false }
+      return true
+    }
   }
 
   @Test("the outcome says whether the noise was followed", arguments: [false, true])

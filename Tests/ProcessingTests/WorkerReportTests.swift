@@ -14,7 +14,7 @@ struct WorkerReportTests {
     let known: [WorkerReport] = [
       .progress(WorkerProgress(fraction: 0.42, readyFrames: 1 << 40, totalFrames: nil, estimatedFrames: 7)),
       .unfenced(22), .failed(WorkerFailure(code: "io_error", detail: "a/b", retry: true)), .ffmpegWorks(false),
-      .noiseRegions([NoiseRegion(start: 0.25, end: 1.5, level: -60.1, score: 0.9)]), .noiseRegions([]),
+      .noiseRegions([NoiseRegion(4000..<24_000, sampleRate: 16_000, level: -60.1, score: 0.9)]), .noiseRegions([]),
     ]
     let read = [
       probe + #""file_extension":"wav","media_type":"audio/wav","warnings":[]}}"#,
@@ -87,6 +87,7 @@ struct WorkerReportTests {
     (.waveform(.unsupportedFormat(sampleRate: 0, channels: 1)), "waveform_failed", false),
     (.denoise(.regionTooShort(frames: 100, needed: 4000)), "noise_region_too_short", false),
     (.denoise(.silentRegion), "silent_noise", false),
+    (.recordingTooShort(frames: 1, needed: 4096), "recording_too_short", false),
     (.regionOutside(start: 1, end: 2.00004, duration: 1.5), "noise_region_outside", false),
     (.regionOutside(start: 1, end: 2, duration: nil), "noise_region_outside", false),
     (.system(operation: "open", path: "/secret/path", errno: 2), "io_error", true),

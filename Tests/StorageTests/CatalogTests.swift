@@ -23,7 +23,6 @@ import Testing
     full.bytes = 317_520_044
     full.sha256 = String(repeating: "0f", count: 32)
     full.format.frames = .max
-    full.format.duration = 1800.1
     full.waveformState = .ready
     full.waveformKey = ObjectKey(full.id, "waveform-2.dat")
     full.audioKey = ObjectKey(full.id, "audio.wav")

@@ -136,7 +136,7 @@ import Testing
         $0.name = "renamed.wav"
         $0.waveformKey = ObjectKey($0.id, "waveform-1.pyramid")
         $0.warnings = [Warning(code: "truncated", detail: "short")]
-        $0.noiseRegions = [NoiseRegion(start: 0.1, end: 0.6, level: -52.1, score: 0.9)]
+        $0.noiseRegions = [NoiseRegion(4410..<26_460, sampleRate: 44_100, level: -52.1, score: 0.9)]
         $0.derivedFrom = Derivation(recording: RecordingID(), job: JobID(), operation: "denoise")
       })
     let older = try olderCatalog()

@@ -33,7 +33,7 @@ import Testing
   func noiseRegions(count: Int) throws {
     var recording = sample()
     recording.noiseRegions = (0..<count).map {
-      NoiseRegion(start: Double($0) + 0.1, end: Double($0) + 0.6, level: -52.1, score: 0.93)
+      NoiseRegion(Int64($0)..<Int64($0) + 9, sampleRate: 8000, level: -52.1, score: 0.93)
     }
     try Catalog(path: path).insert(recording)
     #expect(try Catalog(path: path).recording(recording.id) == recording)

@@ -16,7 +16,8 @@ import Terms
 extension WorkerFailure {
   private static let faultsOfTheRequest: Set<String> = [
     "unsupported_media", "unsupported_format", "unsupported_output", "seek_failed",
-    "noise_region_too_short", "noise_region_outside", "silent_noise", "noise_profile_deleted", "profile_unusable",
+    "noise_region_too_short", "recording_too_short", "noise_region_outside", "silent_noise", "noise_profile_deleted",
+    "profile_unusable",
     "window_outside", "invalid_parameter",
     "too_many_pixels",
     "memory_limit", "cpu_limit", "time_limit", "output_limit",

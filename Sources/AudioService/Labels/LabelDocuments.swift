@@ -33,7 +33,8 @@ struct LabelTrackDocument: Encodable, Sendable {
   }
 
   private static func warnings(end: Double?, _ recording: Recording) -> [Warning] {
-    guard let end, let duration = recording.format.duration, end > duration else { return [] }
+    // Formats of labels round to as much as 10 ms.
+    guard let end, let duration = recording.format.duration, end > duration + 0.01 else { return [] }
     let (last, whole) = (Words.seconds(end), Words.seconds(duration))
     let detail = "Labels last until \(last) s, but the recording until \(whole) s."
     return [Warning(code: "labels_past_end", detail: detail)]

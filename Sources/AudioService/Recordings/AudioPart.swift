@@ -55,19 +55,18 @@ struct FramePart: Equatable {
   /// Rounds to the nearest frames, at least one. An end past the recording's end is clamped; a start there throws.
   init(_ asked: Asked, of format: SoundShape) throws {
     let (rate, total) = (format.sampleRate, format.frames ?? 0)
-    let duration = Double(total) / Double(rate)
-    guard let part = Self(start: asked.start ?? 0, end: asked.end ?? duration, sampleRate: rate, total: total) else {
-      throw RequestError.invalidParameter("start", value: "\(asked.start ?? 0)", .beforeEnd(duration: duration))
+    let start = asked.start ?? 0
+    guard let part = Self(start: start, end: asked.end ?? .infinity, sampleRate: rate, total: total) else {
+      throw RequestError.invalidParameter("start", value: "\(start)", .beforeEnd(duration: format.duration ?? 0))
     }
     self = part
   }
 
   /// The same for seconds of a recording with `total` frames; nil if it ends before `start`.
   init?(start: Double, end: Double, sampleRate: Int, total: Int64) {
-    func frame(_ seconds: Double) -> Int64 { Int64(min(seconds * Double(sampleRate), 0x1p60).rounded()) }
-    let first = frame(start)
-    guard first < total else { return nil }
-    frames = first..<min(max(frame(end), first + 1), total)
+    let asked = Range(start: start, end: end, sampleRate: sampleRate)
+    guard asked.lowerBound < total else { return nil }
+    frames = asked.clamped(to: 0..<total)
   }
 
   /// The part's times for the name of a file: "1.5-2.25 s".

@@ -19,7 +19,7 @@ struct DenoisePreviews: Sendable {
     try QueryParameters.checkNone(request)
     let source = try await context.recording(parameters, caller)
     let members = try await JSONMembers(bodyOf: request, known: Self.known)
-    let window = try Self.window(members)
+    let window = try Self.window(members, sampleRate: source.format.sampleRate)
     let asked = try DenoiseRequests.parameters(members)
     _ = try members.recordingName()
     _ = try members.callbackURL(context.configuration.webhooks)
@@ -27,19 +27,20 @@ struct DenoisePreviews: Sendable {
     let sound = try await context.soundFile(of: source, for: caller.client)
     try DenoiseRequests.check(asked.noise, fits: source.format)
     let profile = try await context.noiseProfile(of: asked.noise, caller)
-    try window.check(startsIn: source.format, parameter: "window.start")
+    try window.frames(of: source.format, parameter: "window.start")
 
     let (scratch, id) = (context.scratch, JobID(at: caller.catalog.time))
     let folder = try await context.work.run { () throws(StorageError) in try scratch.makeWorkFolder(of: id) }
     // The response's file stays open, and thus readable, after its folder is removed.
     defer { context.work.start { scratch.removeWorkFolder(of: id) } }
     let output = folder + "/preview.wav"
-    var wanted = asked.resolved(for: source)
+    var wanted = asked
     wanted.format = .wav
     // The gain depends on the whole cleaned sound, of which this is a part.
     let leftOut: HTTPFields = wanted.loudness == nil ? [:] : ["Stillwave-Left-Out": "loudness"]
     wanted.loudness = nil
     var work = DenoiseWork(wanted, output: output, window: window, isDurable: false)
+    work.noiseRegions = asked.noise == nil ? source.noiseRegions : nil
     if let profile {
       let path = folder + "/profile.json"
       try await context.work.run { () throws(StorageError) in try scratch.write(profile.spectrum, toWorkFile: path) }
@@ -53,13 +54,13 @@ struct DenoisePreviews: Sendable {
     return response
   }
 
-  private static func window(_ members: JSONMembers) throws -> TimeWindow {
+  private static func window(_ members: JSONMembers, sampleRate: Int) throws -> TimeWindow {
     let expected = Expectation.window(limit: windowLimit)
     guard let value = members.value("window") else { throw members.invalid("window", expected) }
     let window = try members.nested(value, as: "window", expecting: expected)
     let (start, end) = (try window.number("start", in: 0...1e9), try window.number("end", in: 0...1e9))
     guard let start else { throw window.invalid("start", .given) }
-    guard let end, end > start, end - start <= windowLimit else {
+    guard let end, end > start, TimeWindow(start: start, end: end).lasts(atMost: windowLimit, sampleRate) else {
       throw window.invalid("end", .afterStart(limit: windowLimit))
     }
     return TimeWindow(start: start, end: end)

@@ -85,15 +85,13 @@ struct DenoiseRequests: Sendable {
   }
 
   private static func check(_ region: NoiseSource.Region, fits format: SoundShape) throws {
-    let needed = NoiseProfile.minimumFrames(sampleRate: format.sampleRate)
-    let rate = Double(format.sampleRate)
-    if let duration = format.duration, !region.isWithin(duration) {
-      throw RequestError.noiseRegionOutside(start: region.start, end: region.end, duration: duration)
+    let (rate, needed) = (format.sampleRate, NoiseProfile.minimumFrames(sampleRate: format.sampleRate))
+    guard let frames = region.frames(sampleRate: rate, total: format.frames) else {
+      throw RequestError.noiseRegionOutside(start: region.start, end: region.end, duration: format.duration ?? 0)
     }
-    let end = min(region.end, format.duration ?? region.end)
-    let frames = Int64((end * rate).rounded()) - Int64((region.start * rate).rounded())
-    guard frames >= needed else {
-      throw RequestError.noiseRegionTooShort(frames: frames, NoiseNeeds(frames: needed, sampleRate: format.sampleRate))
+    guard frames.count >= needed else {
+      throw RequestError.noiseRegionTooShort(
+        frames: Int64(frames.count), NoiseNeeds(frames: needed, sampleRate: rate))
     }
   }
 }

@@ -122,8 +122,7 @@ struct DerivedRecordings: Sendable {
       format: SoundShape(
         container: media?.container.rawValue ?? target.container.rawValue, codec: media?.codec ?? target.codec.name,
         sampleRate: target.sampleRate,
-        channels: target.channels, frames: plan.length.frames, estimatedFrames: plan.length.estimatedFrames,
-        duration: plan.length.duration),
+        channels: target.channels, frames: plan.length.frames, estimatedFrames: plan.length.estimatedFrames),
       waveformJob: job.id, media: media?.json,
       derivedFrom: Derivation(recording: source.id, job: job.id, operation: plan.operation))
     let (catalog, begun, stored) = (caller.catalog, job, context.accounts.stored(by: caller.tenant))

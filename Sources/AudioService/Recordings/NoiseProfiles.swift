@@ -179,8 +179,8 @@ struct NoiseProfiles: Sendable {
     let folder = try await context.work.run { () throws(StorageError) in try scratch.makeWorkFolder(of: job) }
     defer { context.work.start { scratch.removeWorkFolder(of: job) } }
     let output = folder + "/profile.json"
-    let asked = DenoiseParameters(noise: noise).resolved(for: source)
-    let work = NoiseProfileWork(asked.noise, name: nil, output: output)
+    var work = NoiseProfileWork(noise, name: nil, output: output)
+    work.noiseRegions = noise == nil ? source.noiseRegions : nil
     _ = try await context.waitedReport(of: .noiseProfile(work), on: sound, in: folder, source, for: caller.client)
     return try await context.work.run {
       // Without the file that the worker reported, there is nothing to parse, which fails like a damaged one.

@@ -8,7 +8,7 @@ struct NoiseRegions: Sendable {
   let context: Context
 
   private struct Answer: Encodable {
-    let regions: [NoiseRegion]
+    let regions: [NoiseRegion.Timed]
     let complete: Bool
   }
 
@@ -21,6 +21,6 @@ struct NoiseRegions: Sendable {
     guard let found = recording.noiseRegions else {
       return try .json(.ok, Answer(regions: [], complete: false), fields: ["Cache-Control": "no-store"])
     }
-    return .changing(try JSONDocument(Answer(regions: Array(found.prefix(limit)), complete: true)), for: request)
+    return .changing(try JSONDocument(Answer(regions: found.prefix(limit).map(\.timed), complete: true)), for: request)
   }
 }

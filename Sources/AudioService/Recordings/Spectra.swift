@@ -18,21 +18,22 @@ struct Spectra: Sendable {
     let (start, end) = (try query.number("start"), try query.number("end"))
     let source = try await context.recording(parameters, caller)
     guard let start, start >= 0 else { throw query.invalid("start", start, .secondsFromZero) }
-    guard let end, end > start, end - start <= Self.stretchLimit else {
+    let rate = source.format.sampleRate
+    guard let end, end > start, TimeWindow(start: start, end: end).lasts(atMost: Self.stretchLimit, rate) else {
       throw query.invalid("end", end, .afterStart(limit: Self.stretchLimit))
     }
     let sound = try await context.soundFile(of: source, for: caller.client)
-    try TimeWindow(start: start, end: end).check(startsIn: source.format, parameter: "start")
-    let last = min(end, source.format.duration ?? end)
-    let report = try await context.waitedReport(
-      of: .spectrum(TimeWindow(start: start, end: last)), on: sound, source, for: caller.client)
+    let frames = try TimeWindow(start: start, end: end).frames(of: source.format, parameter: "start")
+    let window = TimeWindow(
+      start: frames.startSeconds(sampleRate: rate), end: frames.endSeconds(sampleRate: rate))
+    let report = try await context.waitedReport(of: .spectrum(window), on: sound, source, for: caller.client)
     guard case .measured(let spectrum) = report else {
       throw ServiceError.workerUnavailable(reason: "no spectrum came")
     }
     return HTTPResponse(
       Representation(
         body: .bytes(try JSONDocument.encoded(spectrum)), contentType: "application/json",
-        etag: "\"s1-\(source.id)-\(start)-\(last)\"", cacheControl: context.immutable),
+        etag: "\"s1-\(source.id)-\(frames.lowerBound)-\(frames.upperBound)\"", cacheControl: context.immutable),
       for: request)
   }
 }
@@ -51,10 +52,21 @@ extension Context {
 }
 
 extension TimeWindow {
-  /// Throws if the window begins at or after the recording's end; `parameter` names the start in the request.
-  func check(startsIn format: SoundShape, parameter: String) throws {
-    guard let duration = format.duration, start >= duration else { return }
-    throw RequestError.windowOutside(start: start, duration: duration, parameter: parameter)
+  /// Whether the window isn't longer than `seconds`.
+  func lasts(atMost seconds: Double, _ sampleRate: Int) -> Bool {
+    Double(frames(sampleRate: sampleRate).count) <= max((seconds * Double(sampleRate)).rounded(), 1)
+  }
+
+  /// Returns the frames, up to the recording's end. Throws if they begin there or later; `parameter` names the start in
+  /// the request.
+  @discardableResult
+  func frames(of format: SoundShape, parameter: String) throws -> Range<Int64> {
+    let frames = frames(sampleRate: format.sampleRate)
+    guard let total = format.frames else { return frames }
+    guard frames.lowerBound < total else {
+      throw RequestError.windowOutside(start: start, duration: format.duration ?? 0, parameter: parameter)
+    }
+    return frames.clamped(to: 0..<total)
   }
 }
 

@@ -25,19 +25,21 @@ struct TrimRequests: Sendable {
     var length = SoundShape(
       container: source.format.container, codec: source.format.codec, sampleRate: format.sampleRate,
       channels: format.channels)
-    if let duration = source.format.duration, let total = source.format.frames {
+    var share = 1.0
+    if let total = source.format.frames {
       guard let part = FramePart(start: start, end: end, sampleRate: format.sampleRate, total: total) else {
-        throw members.invalid("start", .beforeEnd(duration: duration))
+        throw members.invalid("start", .beforeEnd(duration: source.format.duration ?? 0))
       }
       length.setLength(frames: Int64(part.frames.count))
+      share = Double(part.frames.count) / Double(total)
     } else {
-      length.estimatedFrames = Int64(((end - start) * Double(format.sampleRate)).rounded())
+      length.estimatedFrames = Int64(Range(start: start, end: end, sampleRate: format.sampleRate).count)
     }
     let facts = source.mediaFacts
     let media = facts?.hasPartOfItsKind == true ? facts?.ofPart(from: start, frames: length.frames) : nil
     return DerivedRecordings.Plan(
       kind: .trim, parameters: RowJSON.text(TrimJob.Parameters(start: start, end: end)), operation: "trim",
       target: try TrimRecording.format(for: format), media: media, label: "trimmed", length: length,
-      share: source.format.duration.map { $0 > 0 ? min(1, (end - start) / $0) : 1 } ?? 1)
+      share: share)
   }
 }

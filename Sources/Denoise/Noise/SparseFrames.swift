@@ -12,7 +12,8 @@ struct SparseFrames {
   let framesPerHop: Int
   /// The newest mixed frame: `length` samples, each the weighted sum of a group of samples.
   private(set) var mix: [Float]
-  /// The mean square of the newest frame's samples over all channels, in 16-bit steps.
+  /// The mean square of the newest frame's samples over all channels, in 16-bit steps; 0 if no channel's samples
+  /// change, which is digital silence with an offset.
   private(set) var meanSquare = 0.0
 
   private let channels: Int
@@ -90,7 +91,7 @@ struct SparseFrames {
   }
 
   private mutating func measure(_ frame: Span<Int16>) {
-    meanSquare = meanSquare(of: frame)
+    meanSquare = isConstant(frame) ? 0 : meanSquare(of: frame)
     if hasPairs {
       unsafe frame.withUnsafeBufferPointer { frame in
         unsafe mix.withUnsafeMutableBufferPointer { mix in
@@ -102,6 +103,11 @@ struct SparseFrames {
       let weights = weights
       Self.mix(frame, weights.span, into: &mix)
     }
+  }
+
+  private func isConstant(_ frame: Span<Int16>) -> Bool {
+    for index in channels..<frame.count where frame[index] != frame[index - channels] { return false }
+    return true
   }
 
   /// Adds sample i to sum i mod 16. Samples after the last whole 16 are added directly to the total.

@@ -17,7 +17,8 @@ enum DenoiseJob: JobDefinition {
   static func work(of attempt: JobAttempt) throws(StorageError) -> (work: WorkerRequest.Work, source: String)? {
     guard let asked = RowJSON.value(DenoiseParameters.self, from: attempt.job.parameters) else { return nil }
     let (source, copy) = try attempt.sound()
-    var work = DenoiseWork(asked.resolved(for: attempt.source), output: attempt.path("audio"), findsNoiseRegions: true)
+    var work = DenoiseWork(asked, output: attempt.path("audio"), findsNoiseRegions: true)
+    work.noiseRegions = asked.noise == nil ? attempt.source.noiseRegions : nil
     work.pyramid = attempt.path("pyramid")
     work.copy = copy
     if profile(of: attempt.job) != nil { work.profilePath = profilePath(of: attempt) }
@@ -88,15 +89,5 @@ extension DenoiseWork {
     // If the source's kind of file can't be written, the result is WAV or FLAC. `same` would be the container of the
     // working copy, which is RF64 if it is long.
     parameters.format = facts.workingFormat.container == .flac ? .flac : .wav
-  }
-}
-
-extension DenoiseParameters {
-  /// Returns the parameters with `auto` replaced by the noise source that it stands for. If the recording hasn't been
-  /// analyzed yet, the worker finds one.
-  package func resolved(for source: Recording) -> DenoiseParameters {
-    var resolved = self
-    resolved.noise = noise ?? source.noiseRegions.map(NoiseSource.init(best:))
-    return resolved
   }
 }

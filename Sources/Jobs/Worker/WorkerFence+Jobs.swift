@@ -51,10 +51,10 @@ extension WorkerFence {
   /// Returns the maximum number of samples, of all channels, to expect from decoding.
   private static func expectedSamples(of source: Recording, _ settings: WorkerSettings) -> Double {
     let (format, limits) = (source.format, settings.audioLimits)
-    let most = limits.durationSeconds * Double(format.sampleRate)
+    let most = limits.frameLimit(sampleRate: format.sampleRate)
     // If the length is unknown, the service's limit counts: a megabyte of FLAC can hold two hours of silence.
-    let frames = format.frames.map { min(Double($0), most) } ?? most
-    return max(frames * Double(format.channels), 8 * Double(source.bytes ?? 0))
+    let frames = min(format.frames ?? most, most)
+    return max(Double(frames) * Double(format.channels), 8 * Double(source.bytes ?? 0))
   }
 
   private init(_ settings: WorkerSettings, samples: Double, leastSeconds: Double) {

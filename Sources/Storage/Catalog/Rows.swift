@@ -27,8 +27,7 @@ struct RecordingRow: TableRow {
       format: SoundShape(
         container: try value(row, "container"), codec: try value(row, "codec"),
         sampleRate: try value(row, "sample_rate"), channels: try value(row, "channels"),
-        frames: try nullable(row, "frames"), estimatedFrames: try nullable(row, "estimated_frames"),
-        duration: try nullable(row, "duration")),
+        frames: try nullable(row, "frames"), estimatedFrames: try nullable(row, "estimated_frames")),
       waveformState: try choice(row, "waveform_state"), waveformJob: try optionalIdentifier(row, "waveform_job"),
       waveformKey: try objectKey(row, "waveform_key"),
       audioKey: try objectKey(row, "audio_key"), media: try nullable(row, "media"),

@@ -68,13 +68,11 @@ extension Recording {
     // Each kind of file has its own names, so that none can be taken for another. Otherwise, a damaged row could cause
     // the audio to be removed as a damaged waveform, or overwritten by a working copy.
     let files = [(audioKey, "audio"), (workingKey, "working"), (waveformKey, "waveform")]
-    let regions = noiseRegions ?? []
     return createdAt.isPlausible && format.isPlausible && bytes ?? 0 >= 0 && workingBytes ?? 0 >= 0
       && sha256.map { $0.utf8.count == 64 && $0.utf8.allSatisfy(\.isLowerHexDigit) } ?? true
       && files.allSatisfy { key, kind in
         key.map { $0.recording == id && $0.name.hasPrefix(kind) && MediaStore.isFileName($0.name) } ?? true
       }
-      && regions.allSatisfy { [$0.start, $0.end, $0.level, $0.score].allSatisfy(\.isFinite) }
   }
 }
 
@@ -84,7 +82,7 @@ extension SoundShape {
     let words = [container, codec]
     return words.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(\.isWordByte) }
       && (1...1_000_000_000).contains(sampleRate) && (1...1_000_000).contains(channels)
-      && counts.allSatisfy { $0 >= 0 } && (duration ?? 0).isFinite && duration ?? 0 >= 0
+      && counts.allSatisfy { $0 >= 0 }
   }
 }
 
