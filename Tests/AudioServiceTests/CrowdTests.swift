@@ -186,7 +186,7 @@ import Testing
     let client = Client(peer: crowd, forwarded: nil, trusting: [])
     let gate = DispatchSemaphore(value: 0)
     func hold(_ lane: DrawingLane, _ count: Int) -> [Task<Void, any Error>] {
-      (0..<count).map { _ in Task { try await lane.run(for: client, isUnderWay: true) { _ = gate.wait() } } }
+      (0..<count).map { _ in Task { try await lane.run(for: client, isUnderWay: true) { gate.wait() } } }
     }
     let drawing = hold(bench.context.drawings, 3)
     try await bench.eventually { bench.context.drawings.figures.waiting == 2 }

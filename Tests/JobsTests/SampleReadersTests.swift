@@ -196,16 +196,19 @@ import Waveform
       ("memory", Self.program, ["memory_limit"]), ("stack", unlimited, ["memory_limit", nil]),
     ] {
       let readers = readers(program)
-      do {
-        let slice = try readers.read(Self.fixture("vorbis-\(name).ogg")) { (reader) throws(ReaderFailure) in
+      let outcome = Result { () throws(ReaderFailure) in
+        try readers.read(Self.fixture("vorbis-\(name).ogg")) { (reader) throws(ReaderFailure) in
           try reader.slice(window)
         }
-        #expect(name == "stack" && slice.length == window.pixelCount)
-      } catch ReaderFailure.refused(let failure) {
-        #expect(codes.contains(failure.code), "\(name): \(failure)")
-      } catch ReaderFailure.died {
-        #expect(codes.contains(nil), "\(name)")
       }
+      switch outcome {
+      // A decoder may have room for it.
+      case .success(let slice): #expect(name == "stack" && slice.length == window.pixelCount)
+      case .failure(.refused(let failure)): #expect(codes.contains(failure.code), "\(name): \(failure)")
+      case .failure(.died): #expect(codes.contains(nil), "\(name)")
+      case .failure(let failure): Issue.record(failure, "\(name)")
+      }
+      if case .success = outcome { continue }
       #expect(readers.counts == (0, 1), "\(name)")
     }
   }
