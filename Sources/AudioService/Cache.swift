@@ -73,6 +73,12 @@ final class Cache<Key: Hashable & Sendable, Version: Equatable & Sendable, Value
     withExtendedLifetime(removed) {}
   }
 
+  /// Removes all values that aren't current, to close their files early. O(values).
+  func removeOutdated() {
+    let versions = state.withLock { state in (Array(state.young) + state.old).map { ($0.key, $0.value.version) } }
+    for (key, version) in versions where self.version(key) != version { remove(key) }
+  }
+
   private func insert(_ value: Value, for key: Key, _ version: Version, _ cost: Int) {
     let removed = state.withLock { state in
       var dropped: [Key: Entry] = [:]

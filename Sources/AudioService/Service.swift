@@ -229,7 +229,10 @@ package final class Service: Sendable {
   package func start() throws -> String {
     catalog.listenToOthers(
       { [context] heard in
-        if case .anything = heard { context.changes.forgetAll() }
+        if case .anything = heard {
+          context.changes.forgetAll()
+          context.waveforms.recordingsDeleted()
+        }
         context.runner.heard(heard)
       },
       onInterruption: { [context] reason in
@@ -306,6 +309,7 @@ package final class Service: Sendable {
     await jobs
     await context.webhooks.stop()
     catalog.stopListeningToOthers()
+    context.scratch.removeIntakeFolders()
     context.erasure.finish()
     closeCatalog()
     context.log.notice("stopped")

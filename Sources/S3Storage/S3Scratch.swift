@@ -41,6 +41,9 @@ package struct S3Scratch: Scratch {
   /// Empties a folder for the next worker.
   package func giveBack(intakeFolder path: String) { disk.giveBack(intakeFolder: path) }
 
+  /// Removes these folders.
+  package func removeIntakeFolders() { disk.removeIntakeFolders() }
+
   /// Creates a job's work folder unless it exists. Returns its path.
   @discardableResult
   package func makeWorkFolder(of id: JobID) throws(StorageError) -> String { try disk.makeWorkFolder(of: id) }

@@ -48,6 +48,20 @@ import Testing
     #expect(cache[0] == nil && cache[1] != nil)
   }
 
+  @Test func outdatedValuesOfBothHalvesAreReleasedAndTheOthersStay() {
+    final class Value: Sendable {}
+    let bench = bench
+    let cache = Cache<Int, Int, Value>(limit: 4, version: { bench.version($0) })
+    var values = (0..<4).map { _ in Value() }
+    let watched = values.map { value in { [weak value] in value != nil } }
+    for (key, value) in values.enumerated() { cache.keep(value, for: key, version: 0) }
+    values = []
+    bench.change(0)
+    bench.change(3)
+    cache.removeOutdated()
+    #expect(watched.map { $0() } == [false, true, true, false])
+  }
+
   /// A value holds files, which must not stay open.
   @Test func aValueThatIsOutdatedWhileItIsStoredIsReleased() throws {
     final class Value: Sendable {}

@@ -39,6 +39,7 @@ final class TestDisk: Scratch {
   func receive() throws(StorageError) -> IncomingFile { try store.receive() }
   func takeIntakeFolder() throws(StorageError) -> String { try store.takeIntakeFolder() }
   func giveBack(intakeFolder path: String) { store.giveBack(intakeFolder: path) }
+  func removeIntakeFolders() { store.removeIntakeFolders() }
 
   func write(_ bytes: [UInt8], toWorkFile path: String) throws(StorageError) {
     try store.write(bytes, toWorkFile: path)

@@ -119,8 +119,11 @@ import Waveform
       let target = "/v1/recordings/\(recording.id)/\(form)?scale=256"
       #expect(try await bench.respond(.get, target).status == .ok)
     }
-    // By no request, which would also close the files.
+    let isOpen = { [weak waveform = try await bench.context.waveforms.open(recording.id)] in waveform != nil }
+    #expect(isOpen())
+    // By no request, like those of other nodes and of an age.
     _ = try bench.catalog.deleteRecording(recording.id)
+    #expect(!isOpen(), "its files are closed and its pages leave the memory")
     for form in ["waveform", "waveform.dat", "waveform.png"] {
       let target = "/v1/recordings/\(recording.id)/\(form)?scale=256"
       #expect(try await bench.respond(.get, target).status == .notFound)

@@ -30,7 +30,7 @@ import Testing
     #expect(try FileSystem.names(in: store.incoming).isEmpty)
   }
 
-  @Test("a work folder for uploads is used again, empty, and goes with the next start")
+  @Test("a work folder for uploads is used again, empty, and goes with the end or the next start")
   func intakeFolders() throws {
     let first = try store.takeIntakeFolder()
     let second = try store.takeIntakeFolder()
@@ -38,6 +38,10 @@ import Testing
     try write("a", to: first + "/a")
     store.giveBack(intakeFolder: first)
     #expect(try store.takeIntakeFolder() == first && FileSystem.names(in: first).isEmpty)
+    store.giveBack(intakeFolder: first)
+    store.removeIntakeFolders()
+    #expect(try FileSystem.names(in: store.incoming).isEmpty)
+    _ = try store.takeIntakeFolder()
     var report = SweepReport()
     store.removeHalfFinished(&report)
     #expect(try FileSystem.names(in: store.incoming).isEmpty && report == SweepReport())

@@ -72,6 +72,27 @@ struct PageCacheTests {
     }
   }
 
+  @Test func thePagesOfAClosedFileAreReleasedAndThoseOfOthersStay() throws {
+    try withPyramid(pages: 30) { first, cache, path in
+      var second: PyramidFile? = try PyramidFile(path: path, cache: cache)
+      for block in 0..<15 { _ = try first.slice(window(block)) }
+      for block in 0..<20 { _ = try second?.slice(window(block)) }
+      #expect(cache.byteCount == 30 * PyramidPage.cost)
+      let before = PageMemory.shared.byteCount
+      second = nil
+      let kept = cache.byteCount / PyramidPage.cost
+      #expect((1...15).contains(kept) && PageMemory.shared.byteCount <= before)
+      // The cache fills up again, and evicts as before.
+      let third = try PyramidFile(path: path, cache: cache)
+      for block in 0..<20 {
+        let window = try window(block)
+        #expect(try third.slice(window) == first.slice(window))
+        #expect(cache.byteCount <= 30 * PyramidPage.cost)
+      }
+      #expect(cache.byteCount == 30 * PyramidPage.cost)
+    }
+  }
+
   @Test func manyThreadsMayFillIt() async throws {
     let path = FileManager.default.temporaryDirectory.appending(path: "cache-\(UUID().uuidString)").path
     defer { try? FileManager.default.removeItem(atPath: path) }

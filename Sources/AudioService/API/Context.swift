@@ -123,8 +123,9 @@ final class Context: Sendable {
       streams: ClientTally(
         limit: configuration.maximumEventStreams,
         clientLimit: { [most = configuration.maximumEventStreamsPerClient] _ in most }))
-    catalog.whenChanged { [changes, erasure] in
+    catalog.whenChanged { [changes, erasure, weak waveforms] in
       media.forget($0.deleted.map(\.id))
+      if !$0.deleted.isEmpty { waveforms?.recordingsDeleted() }
       if $0.leavesTraces { erasure.note() }
       changes.post($0)
     }

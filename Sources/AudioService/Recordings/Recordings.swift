@@ -79,8 +79,6 @@ struct Recordings: Sendable {
       }
     }
     guard let cancelled else { throw ServiceError.noSuchRecording(recording.id.text) }
-    context.waveforms.close(recording.id)
-    for output in cancelled.compactMap(\.output) { context.waveforms.close(output) }
     context.runner.cancel(cancelled)
     try await removeFiles {
       do throws(StorageError) { try blobs.remove(recording.id) } catch {

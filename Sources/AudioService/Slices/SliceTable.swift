@@ -55,6 +55,9 @@ struct SliceTable: Sendable {
   /// Returns the version of a slice. Call it before making the slice.
   func version(_ key: Key) -> UInt64 { cache.version(key) }
 
+  /// Removes the slices of recordings that have changed or are gone.
+  func removeOutdated() { cache.removeOutdated() }
+
   /// Remembers a request for a slice. Returns whether the slice was requested before, as far as is remembered.
   func noteRequest(_ key: Key) -> Bool { requested.add(key) }
 

@@ -134,8 +134,14 @@ final class WaveformTable: Sendable {
     close(id)
   }
 
-  /// Closes the files of a recording that was deleted or discarded, so that their disk space is freed.
-  func close(_ id: RecordingID) {
+  /// Frees the memory and the disk space of recordings that were deleted, which no request asks for again. Brief.
+  func recordingsDeleted() {
+    finished.removeOutdated()
+    slices.removeOutdated()
+  }
+
+  /// Closes the files of a recording of which one was discarded.
+  private func close(_ id: RecordingID) {
     finished.remove(id)
     growing.remove(id)
   }

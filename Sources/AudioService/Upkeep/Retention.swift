@@ -116,7 +116,6 @@ final class Retention: Sendable {
   }
 
   private func removeFiles(of id: RecordingID) {
-    context.waveforms.close(id)
     do { try context.blobs.remove(id) } catch {
       context.log.failure("a folder could not be removed", ["recording": id.text, "error": logText(error)])
     }

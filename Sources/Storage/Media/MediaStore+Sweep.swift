@@ -46,11 +46,24 @@ extension MediaStore {
 
   /// Removes plain uploads that this process, or an earlier one in its place, was receiving.
   func removeIncoming(_ report: inout SweepReport) {
-    func isNamed(_ name: String, _ suffix: String) -> Bool {
-      name.hasSuffix(suffix) && UUIDv7(String(name.dropLast(suffix.count))) != nil
-    }
-    report.incoming = clear(incoming, &report) { isNamed($0, ".part") }
-    _ = clear(incoming, &report) { isNamed($0, Self.intakeSuffix) }
+    report.incoming = clear(incoming, &report) { Self.isNamed($0, ".part") }
+    removeIntakeFolders(&report)
+  }
+
+  /// Removes the work folders of workers that take in short uploads, all of them: none may be in use any more. What
+  /// can't be removed is left to the next start.
+  package func removeIntakeFolders() {
+    spareFolders.withLock { $0 = [] }
+    var report = SweepReport()
+    removeIntakeFolders(&report)
+  }
+
+  private func removeIntakeFolders(_ report: inout SweepReport) {
+    _ = clear(incoming, &report) { Self.isNamed($0, Self.intakeSuffix) }
+  }
+
+  private static func isNamed(_ name: String, _ suffix: String) -> Bool {
+    name.hasSuffix(suffix) && UUIDv7(String(name.dropLast(suffix.count))) != nil
   }
 
   /// Returns all IDs that have a folder among the recordings.

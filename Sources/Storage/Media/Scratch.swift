@@ -13,6 +13,8 @@ package protocol Scratch: Sendable {
   func takeIntakeFolder() throws(StorageError) -> String
   /// Empties a folder for the next worker. No process may use it any more.
   func giveBack(intakeFolder path: String)
+  /// Removes these folders, when no worker takes in an upload any more.
+  func removeIntakeFolders()
 
   /// Creates a job's work folder unless it exists. Returns its path.
   @discardableResult func makeWorkFolder(of id: JobID) throws(StorageError) -> String

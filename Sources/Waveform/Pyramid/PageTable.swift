@@ -29,6 +29,9 @@ final class PageTable: Sendable {
   /// The pages that are here now.
   var current: PageDirectory { directory.withLock { $0 } }
 
+  /// Whether no page is here now.
+  var isEmpty: Bool { directory.withLock { $0.isEmpty } }
+
   /// Inserts pages and returns those that were missing; if two readers fill the same gap, the first one wins.
   func insert(_ pages: [(number: Int64, page: PyramidPage)]) -> [CachedPage] {
     directory.withLock { directory in
@@ -70,6 +73,8 @@ final class PageDirectory: @unchecked Sendable {
   fileprivate init(copying other: PageDirectory) {
     (layout, chunks, views) = (other.layout, other.chunks, other.views)
   }
+
+  fileprivate var isEmpty: Bool { chunks.isEmpty }
 
   /// Returns the pages with these numbers, in order, as far as they are here, and marks them as used. The plain version
   /// of `pages(_: PageNumbers)`.

@@ -53,6 +53,9 @@ package final class PyramidFile: Sendable {
     finishedFrames = Mutex(frames)
   }
 
+  /// No other file can use the pages, even one of the same path: it has its own table.
+  deinit { cache.removeAll(of: table) }
+
   /// Whether pages may have to be fetched before they can be read as fast as from a file.
   package var isApart: Bool { source.isApart }
 
