@@ -55,6 +55,8 @@ package enum LabelLimits {
   package static let labels = 200_000
   /// Maximum number of words in all labels.
   package static let words = 2_000_000
+  /// Maximum length of a label's text, of its speaker, and of each word, in bytes.
+  package static let textBytes = 64 << 10
   /// Maximum depth of nested tags in one text, and of nested arrays and objects in JSON.
   package static let depth = 64
 }
@@ -67,9 +69,32 @@ package struct LabelFile: Equatable, Sendable {
   package var language: String?
   /// The title that the file names.
   package var title: String?
+  /// The cues that are bad.
+  package internal(set) var leftOut = LeftOutCues()
 
   /// Creates the content of a file.
   package init(labels: [Label] = [], language: String? = nil, title: String? = nil) {
     (self.labels, self.language, self.title) = (labels, language, title)
   }
+}
+
+/// The cues of a file that are bad and no labels.
+package struct LeftOutCues: Equatable, Sendable {
+  /// Number of them.
+  package private(set) var count = 0
+  /// What is wrong with the first of them.
+  private(set) var errors: [LabelsError] = []
+
+  /// How many are named.
+  private static let namedCount = 100
+
+  /// Adds a cue, or throws its error if more is wrong than this one.
+  mutating func add(_ error: LabelsError) throws(LabelsError) {
+    guard error.fault.isOfOneCue else { throw error }
+    count += 1
+    if errors.count < Self.namedCount { errors.append(error) }
+  }
+
+  /// Where the first hundred are, and what is wrong with them. O(n).
+  package var named: [(position: TextPosition, fault: LabelsFault)] { LabelsError.inOrder(errors) }
 }

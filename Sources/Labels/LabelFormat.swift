@@ -58,10 +58,10 @@ extension LabelFile {
   ///
   /// `duration`: of the recording, if it is known; the last line of formats without ends lasts until there at most.
   /// Times are rounded to microseconds and texts brought to their normal form. Unsorted labels are sorted by start;
-  /// those that start together keep their order. Throws where the first fault is. O(n); takes up to 60 MB for the
-  /// greatest files, besides the labels themselves.
+  /// those that start together keep their order. A bad cue is left out; if nothing is left then, or if `isStrict`,
+  /// throws where the first one is. O(n); takes up to 60 MB for the greatest files, besides the labels themselves.
   package init(
-    parsing bytes: [UInt8], as format: LabelFormat? = nil, duration: MediaTime? = nil
+    parsing bytes: [UInt8], as format: LabelFormat? = nil, duration: MediaTime? = nil, isStrict: Bool = false
   ) throws(LabelsError) {
     let source = try SourceText(bytes)
     let kind: LabelFormat
@@ -75,6 +75,7 @@ extension LabelFile {
     case .lrc: self = try LRC.parse(source, duration: duration)
     case .audacity: self = try AudacityLabels.parse(source)
     }
+    if let first = leftOut.errors.first, isStrict || labels.isEmpty { throw first }
   }
 }
 

@@ -10,7 +10,7 @@ package enum LabelPieces {
 
   /// Returns the labels of a run. Throws if the bytes were damaged.
   package static func labels(_ bytes: [UInt8]) throws(LabelsError) -> [Label] {
-    try LabelFile(parsing: document([bytes]), as: .json).labels
+    try LabelFile(parsing: document([bytes]), as: .json, isStrict: true).labels
   }
 
   /// Returns those labels of a run for which `isChosen` is true, without parsing them. Throws if the bytes are

@@ -1,9 +1,34 @@
 /// Why a file can't be read as labels.
-package struct LabelsError: Error, Equatable {
+package struct LabelsError: Error, Equatable, CustomStringConvertible {
   /// What is wrong.
   package let fault: LabelsFault
-  /// Where it is.
-  package let position: TextPosition
+  /// The byte of the text where it is.
+  let offset: Int
+  private let text: [UInt8]
+
+  /// Creates an error at the byte `offset` of a text in UTF-8. O(1), because a file may have millions of faults.
+  init(_ fault: LabelsFault, at offset: Int, in text: [UInt8]) {
+    (self.fault, self.offset, self.text) = (fault, offset, text)
+  }
+
+  /// Where it is. O(n).
+  package var position: TextPosition {
+    var walk = TextWalk(text)
+    return walk.advance(to: offset)
+  }
+
+  /// The fault and the byte where it is, without the text.
+  package var description: String { "\(fault) at byte \(offset)" }
+
+  /// Whether both say the same.
+  package static func == (a: Self, b: Self) -> Bool { a.fault == b.fault && a.position == b.position }
+
+  /// Returns the positions of errors in one text, in their order in the text. O(n).
+  static func inOrder(_ errors: [LabelsError]) -> [(position: TextPosition, fault: LabelsFault)] {
+    guard let first = errors.first else { return [] }
+    var walk = TextWalk(first.text)
+    return errors.sorted { $0.offset < $1.offset }.map { (walk.advance(to: $0.offset), $0.fault) }
+  }
 }
 
 /// What is wrong at a place in a file. `words` says it in a sentence.
@@ -26,6 +51,8 @@ package enum LabelsFault: Error, Equatable {
   case tooManyWords(limit: Int)
   /// Bytes of all texts.
   case tooMuchText(limit: Int)
+  /// Bytes of one text.
+  case textTooLong(limit: Int)
 
   case malformedJSON
   case jsonTooDeep(limit: Int)
@@ -42,20 +69,30 @@ package struct TextPosition: Equatable, Sendable {
   package let line: Int
   /// In characters (code points) of the line, counted from 1.
   package let column: Int
+}
 
-  /// Creates the position of the byte at `offset` of a text in UTF-8. O(n).
-  init(of offset: Int, in bytes: [UInt8]) {
-    var (line, start, position) = (1, 0, 0)
+/// Counts lines and columns of a text in UTF-8, from its start on.
+private struct TextWalk {
+  private let bytes: [UInt8]
+  private var (line, column, position) = (1, 1, 0)
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  /// Returns the position of a byte, which must not precede that of the call before.
+  mutating func advance(to offset: Int) -> TextPosition {
     let offset = min(offset, bytes.count)
     while position < offset {
       let byte = bytes[position]
       position += 1
-      guard byte == ASCII.lineFeed || byte == ASCII.carriageReturn else { continue }
-      if byte == ASCII.carriageReturn, position < offset, bytes[position] == ASCII.lineFeed { position += 1 }
-      (line, start) = (line + 1, position)
+      if byte == ASCII.lineFeed || byte == ASCII.carriageReturn {
+        let isPair = byte == ASCII.carriageReturn && position < offset && bytes[position] == ASCII.lineFeed
+        if isPair { position += 1 }
+        (line, column) = (line + 1, 1)
+      } else if byte & 0xC0 != 0x80 {
+        column += 1
+      }
     }
-    self.line = line
-    column = 1 + bytes[start..<offset].count { $0 & 0xC0 != 0x80 }
+    return TextPosition(line: line, column: column)
   }
 }
 
@@ -83,6 +120,7 @@ extension LabelsFault {
     case .tooManyLabels(let limit): "a track has at most \(limit) labels."
     case .tooManyWords(let limit): "a track has at most \(limit) words with times."
     case .tooMuchText(let limit): "the texts of a track have at most \(limit) bytes."
+    case .textTooLong(let limit): "a text has at most \(limit) bytes."
     case .malformedJSON: "this is not valid JSON."
     case .jsonTooDeep(let limit): "arrays and objects are nested more than \(limit) deep."
     case .missingMember(let name): "the object has no member “\(name)”."
@@ -95,6 +133,19 @@ extension LabelsFault {
 }
 
 extension LabelsFault {
+  /// Whether only one cue is bad, so that the others can be used. A member that the format doesn't know isn't: it may be
+  /// misspelled in all of them.
+  var isOfOneCue: Bool {
+    switch self {
+    case .missingTimes, .badTime, .negativeTime, .timeTooLarge, .endBeforeStart, .wordOutsideLabel, .wordsRunBackward,
+      .tagsTooDeep, .textTooLong, .missingMember, .wrongType:
+      true
+    case .notText, .unknownFormat, .missingHeader, .tooManyLabels, .tooManyWords, .tooMuchText, .malformedJSON,
+      .jsonTooDeep, .unknownMember, .repeatedMember:
+      false
+    }
+  }
+
   /// Names the fault to programs.
   package var code: String {
     switch self {
@@ -112,6 +163,7 @@ extension LabelsFault {
     case .tooManyLabels: "too_many_labels"
     case .tooManyWords: "too_many_words"
     case .tooMuchText: "too_much_text"
+    case .textTooLong: "text_too_long"
     case .malformedJSON: "malformed_json"
     case .jsonTooDeep: "json_too_deep"
     case .missingMember: "missing_member"

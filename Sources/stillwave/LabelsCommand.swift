@@ -70,12 +70,15 @@ struct ConvertLabelsCommand: ParsableCommand {
     if [input, destination].contains(OutputFile.standardName) { try TemporaryFiles.shared.makeFolder() }
     let isStandard = input == OutputFile.standardName
     let bytes = try contents(of: isStandard ? InputFile.receive() : input)
-    let labels: [Label]
-    do throws(LabelsError) { labels = try LabelFile(parsing: bytes, as: from).labels } catch {
+    let file: LabelFile
+    do throws(LabelsError) { file = try LabelFile(parsing: bytes, as: from) } catch {
       throw CommandFailure(
         code: "invalid_labels", detail: "\(isStandard ? "Standard input" : input): \(error.words)")
     }
-    let result = WrittenLabels(labels, as: format)
+    for (position, fault) in file.leftOut.named {
+      StandardStreams.complain("Left out: line \(position.line), column \(position.column): \(fault.words)")
+    }
+    let result = WrittenLabels(file.labels, as: format)
     let output = try OutputFile(path: destination)
     try TemporaryFiles.shared.create(output.temporaryPath)
     let descriptor = unsafe open(output.temporaryPath, O_WRONLY | O_CLOEXEC)

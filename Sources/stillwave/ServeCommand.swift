@@ -34,7 +34,8 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     umask(0o077)
     configuration.workerTemplate = WorkerTemplate(program: configuration.program)
     configuration.takesInShortUploads = true
-    let termination = Termination()
+    let termination = Termination(
+      patienceSeconds: configuration.stopSeconds, logger: logger)
     // SIGHUP would end the process otherwise.
     _ = signal(SIGHUP, SIG_IGN)
     let service: Service
@@ -76,19 +77,29 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
   }
 }
 
-/// Handles SIGTERM and SIGINT from its creation on, so that a service that has printed its address can be stopped.
+/// Handles SIGTERM and SIGINT from its creation on, so that a service that has printed its address can be stopped. Ends
+/// the process itself if that takes longer than `patienceSeconds`: a worker that can't be killed, or a thread that never
+/// returns from the catalog, must not keep it alive.
 private struct Termination {
   private let signals: AsyncStream<Int32>
   private let sources: [any DispatchSourceSignal]
 
-  init() {
+  init(patienceSeconds: Double, logger: Logger) {
     let (signals, continuation) = AsyncStream<Int32>.makeStream()
+    // Serial, so that it gets a thread even when blocked work has taken all threads of shared queues.
     let queue = DispatchQueue(label: "termination")
     self.signals = signals
     sources = [SIGTERM, SIGINT].map { number in
       _ = signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-      source.setEventHandler { continuation.yield(number) }
+      source.setEventHandler {
+        continuation.yield(number)
+        queue.asyncAfter(deadline: .now() + patienceSeconds) {
+          logger.critical("the service did not stop in time", metadata: ["seconds": "\(Int(patienceSeconds))"])
+          JSONLogHandler.flush(within: 1)
+          _exit(EXIT_FAILURE)
+        }
+      }
       source.resume()
       return source
     }

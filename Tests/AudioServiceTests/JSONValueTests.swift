@@ -61,6 +61,13 @@ import Testing
     #expect(throws: JSONFault.tooDeep(limit: 32)) { try parse(String(repeating: "{\"a\":[", count: 9000)) }
   }
 
+  @Test("a member's name is as long as a name may be, so that hashing it takes no time")
+  func longNames() throws {
+    let name = String(repeating: "\u{316}\u{301}", count: 63)
+    #expect(try parse("{\"abc\(name)\":1}") == .object(["abc\(name)": .number(1)]))
+    #expect(throws: JSONFault.nameTooLong(limit: 255)) { try parse("{\"x\":{\"abcd\(name)\":1}}") }
+  }
+
   /// Removes or changes each byte of a text in turn: any result that is still accepted must also be JSON to another
   /// parser.
   @Test func nothingIsAcceptedThatAnotherParserRejects() throws {

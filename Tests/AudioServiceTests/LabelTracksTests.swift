@@ -65,6 +65,24 @@ import Testing
       try await bench.send(.post, tracks + "?format=doc", body: Self.json, 400).text.contains("invalid_parameter"))
   }
 
+  @Test("bad cues are left out and named in the answer to the file alone, and refused with strict=1")
+  func badCues() async throws {
+    let bad = "1\t2\tA\n2\t1\tB\n3\t4\t" + String(repeating: "x", count: 65_537) + "\n"
+    let leftOut =
+      #","left_out":{"count":2,"cues":[{"column":3,"line":2,"reason":"the end is before the start."},"#
+      + #"{"column":1,"line":3,"reason":"a text has at most 65536 bytes."}]},"#
+    let made = try await bench.send(.post, tracks, body: bad, 201)
+    #expect(made.text.contains(leftOut) && made.text.contains(#""count":1,"#), "\(made.text)")
+    #expect(try await !bench.send(.get, tracks, 200).text.contains("left_out"))
+    let path = try #require(made.fields["Location"])
+    let match: HTTPFields = ["If-Match": try #require(made.fields["ETag"])]
+    let refused = try await bench.send(.put, path + "?strict=1", fields: match, body: bad, 400).text
+    #expect(refused.contains(#""fault":"end_before_start""#) && refused.contains(#""line":2"#))
+    _ = try await bench.send(.post, tracks + "?strict=1", body: bad, 400)
+    _ = try await bench.send(.post, tracks, body: "2\t1\tB\n", 400)
+    #expect(try await bench.send(.put, path, fields: match, body: bad, 200).text.contains(leftOut))
+  }
+
   @Test("labels are sent in the format that the query or Accept asks for, and what it can't hold is named")
   func responses() async throws {
     let body =
@@ -164,10 +182,10 @@ import Testing
   func badFiles() async throws {
     let (path, etag) = try await track()
     let bad = Self.json.replacing("2.5", with: "0.5")
-    let refused = try await bench.send(.put, path, fields: ["If-Match": etag], body: bad, 400).text
+    let refused = try await bench.send(.put, path + "?strict=1", fields: ["If-Match": etag], body: bad, 400).text
     #expect(refused.contains("\"code\":\"invalid_labels\"") && refused.contains("Line 1, column 29: the end is before"))
     #expect(refused.contains("\"fault\":\"end_before_start\",\"line\":1,\"column\":29}"))
-    _ = try await bench.send(.post, tracks, body: bad, 400)
+    _ = try await bench.send(.post, tracks + "?strict=1", body: bad, 400)
     _ = try await bench.send(.post, tracks, body: "", 400)
     _ = try await bench.send(.post, tracks, fields: ["Content-Encoding": "gzip"], body: Self.srt, 415)
     _ = try await bench.send(.post, tracks, body: String(repeating: " ", count: LabelLimits.bytes + 1), 413)
@@ -191,7 +209,7 @@ import Testing
     ])
   func badContents(format: String, body: String, place: String) async throws {
     let (path, etag) = try await track()
-    let query = "?format=\(format)"
+    let query = "?strict=1&format=\(format)"
     for (method, target, fields) in [
       (HTTPMethod.post, tracks + query, [:]), (.put, path + query, ["If-Match": etag]),
     ] as [(HTTPMethod, String, HTTPFields)] {

@@ -2,12 +2,12 @@ import Dispatch
 import Foundation
 import HTTP
 import PresentRows
-import Storage
 import Synchronization
 import Testing
 
 @testable import AudioService
 @testable import Jobs
+@testable import Storage
 
 @Suite struct ReadinessTests {
   /// A database that can't be written while `isBroken`.
@@ -113,6 +113,26 @@ import Testing
     #expect(status == 200 && text.contains("\"status\":\"impaired\"") && text.contains("\"catalog_unwritable\""))
     bench.context.readiness.drain()
     #expect(try await ask("/readyz?own=1").0 == 503)
+  }
+
+  @Test("a write that keeps others waiting is logged, counted, and named by /readyz while it lasts")
+  func heldCatalog() async throws {
+    let now = Mutex(0.0)
+    let bench = try TestBench(
+      writeWatch: WriteWatch(clock: { now.withLock(\.self) }, wake: { _, _ in }))
+    try bench.catalog.write(kind: "rename") { db in
+      try db.run("UPDATE heartbeat SET beats = 0")
+      now.withLock { $0 = 12 }
+      #expect(
+        problem(for: .late(bench.catalog)).detail
+          == "A write has held the catalog for 12 s, so that others wait: rename, in “UPDATE heartbeat SET beats = 0”.")
+      #expect(ReadinessWarning.all(bench.context).map(\.code).contains("catalog_busy"))
+    }
+    #expect(bench.logged.failures == ["error a write held the catalog: "])
+    let metrics = String(decoding: try await bench.respond(.get, "/metrics").body.collect(), as: UTF8.self)
+    #expect(metrics.contains("\nstillwave_catalog_held_total 1\n"))
+    #expect(metrics.contains("\nstillwave_catalog_held_seconds 0.0\n"))
+    #expect(problem(for: Readiness.Finding.late(bench.catalog)).detail.contains("another program"))
   }
 
   @Test func aLockedCatalogIsReportedWithoutWaiting() async throws {

@@ -48,6 +48,11 @@ import Testing
     #expect(plain == String(repeating: "x", count: 255))
   }
 
+  @Test func flagsAreCutBetweenPairs() {
+    let name = RecordingName(String(repeating: "🇫🇷", count: 40) + ".wav", extension: "wav").text
+    #expect(name == String(repeating: "🇫🇷", count: 31) + ".wav")
+  }
+
   @Test func anEndlessCharacterIsNotAName() {
     let name = "e" + String(repeating: "\u{301}", count: 300)
     #expect(RecordingName(name, extension: "wav").text == "recording.wav")

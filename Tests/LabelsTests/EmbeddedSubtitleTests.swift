@@ -145,7 +145,7 @@ import Testing
   @Test func moreCuesThanATrackMayHaveAreLeftOut() {
     let many = (0..<70).flatMap { _ in Self.cue(1, 0, 9, String(repeating: "a", count: 1 << 19)) }
     let found = read(Self.file(Self.track(1, "S_TEXT/UTF8"), [(0, many)]))
-    #expect(found.faults == [.tooMuch(.subtitles)])
+    #expect(found.faults == [.tooMuch(.subtitles), .tooLong(.subtitles)])
     #expect(found.tracks.first?.labels.count == 64)
   }
 }

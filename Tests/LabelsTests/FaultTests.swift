@@ -65,7 +65,7 @@ import Testing
       Case(.json, "{\"labels\":[],}", 1, 14, .malformedJSON),
       Case(.json, "{}", 1, 1, .missingMember("labels")),
       Case(.json, "[]", 1, 1, .wrongType(expected: "an object")),
-      Case(.json, deepArrays, 1, 12, .wrongType(expected: "an object")),
+      Case(.json, deepArrays, 1, 74, .jsonTooDeep(limit: 64)),
       Case(nil, "{\"x\":" + deepArrays.dropFirst(10), 1, 69, .jsonTooDeep(limit: 64)),
       Case(
         .json,
@@ -97,7 +97,7 @@ import Testing
     }
   }
 
-  /// With a search for the end of each, these would take minutes.
+  /// With a search for the end of each, these would take many seconds.
   @Test(
     "very many tags that nothing closes are read at once",
     arguments: [
@@ -105,14 +105,14 @@ import Testing
       (.srt, "00:01 --> 00:02\n", "<i"), (.srt, "00:01 --> 00:02\n", "{\\a"), (.lrc, "[00:01.00]", "<1"),
     ] as [(LabelFormat, String, String)])
   func unclosed(format: LabelFormat, head: String, tag: String) throws {
-    let labels = try parse(head + String(repeating: tag, count: 100_000), format)
+    let labels = try parse(head + String(repeating: tag, count: 20_000), format)
     #expect(labels.count == 1)
     _ = WrittenLabels(labels, as: .lrc)
   }
 
   @Test func repeatedLinesHaveNoMoreTextThanAFileMayHave() throws {
-    let text = String(repeating: "a", count: 1 << 20)
-    let times = String(repeating: "[00:01.00]", count: 17)
+    let text = String(repeating: "a", count: 1 << 16)
+    let times = String(repeating: "[00:01.00]", count: 257)
     #expect { try parse(times + text) } throws: {
       ($0 as? LabelsError)?.fault == .tooMuchText(limit: 16 << 20)
     }
@@ -146,7 +146,7 @@ func expect(
   sourceLocation: SourceLocation = #_sourceLocation
 ) {
   do throws(LabelsError) {
-    _ = try LabelFile(parsing: Array(text.utf8), as: format)
+    _ = try LabelFile(parsing: Array(text.utf8), as: format, isStrict: true)
     Issue.record("the file is accepted", sourceLocation: sourceLocation)
   } catch {
     #expect(error.fault == fault, sourceLocation: sourceLocation)

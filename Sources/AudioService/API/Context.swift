@@ -81,6 +81,7 @@ final class Context: Sendable {
       log.failure(
         "a recording's description could not be written", ["recording": id.text, "error": logText(error)])
     }
+    catalog.writeWatch.whenHeld(log.writeHeld)
     jobMeter = MeteredJobLog(log)
     var jobSettings = configuration.jobSettings
     jobSettings.clientLimits = accounts.clientLimits
@@ -139,7 +140,7 @@ final class Context: Sendable {
     readiness = Readiness(
       note: { [log] in
         if $0 == .ready { log.notice("ready again") } else { log.notice("not ready", ["finding": "\($0)"]) }
-      }
+      }, late: { .late(catalog) }
     ) { Readiness.Finding(configuration, catalog: catalog, media: media) }
     admission = UploadAdmission(
       configuration: configuration, scratch: scratch, runner: runner, probes: probes, work: work)
@@ -170,6 +171,9 @@ final class Context: Sendable {
   var catalogTimes: (reads: Histogram, writes: Histogram) {
     (wholeCatalog.readTimes, wholeCatalog.writeTimes)
   }
+
+  /// How long each write holds the catalog.
+  var writeWatch: WriteWatch { wholeCatalog.writeWatch }
 
   /// This node's name, and how many seconds ago the feed of the others' changes last proved that it delivers; nil if no
   /// other process shares the catalog.

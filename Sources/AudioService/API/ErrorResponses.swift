@@ -297,6 +297,7 @@ func problem(for finding: Readiness.Finding) -> Problem {
   case .catalogFails: unreadyProblem("catalog_unwritable", "The catalog can't be written.")
   case .catalogIsBusy:
     unreadyProblem("catalog_busy", "The catalog doesn't respond: another program has locked it, or the disk hangs.")
+  case .catalogIsHeld(let write): unreadyProblem("catalog_busy", write.words)
   case .catalogIsDamaged:
     unreadyProblem(
       "catalog_damaged",

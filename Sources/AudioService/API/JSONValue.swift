@@ -37,6 +37,8 @@ enum JSONFault: Error, Equatable {
   case tooDeep(limit: Int)
   /// The member's path, separated by dots.
   case repeatedMember(String)
+  /// A member's name has more bytes than this.
+  case nameTooLong(limit: Int)
 }
 
 /// Parses validated UTF-8 from start to end.
@@ -48,6 +50,8 @@ private struct JSONReader {
 
   /// Each level needs a stack frame or two. The API uses at most two levels.
   private static let depthLimit = 32
+  /// No member has a longer name. Hashing one takes time that grows with the square of its combining marks.
+  private static let nameLimit = 255
 
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
@@ -81,6 +85,7 @@ private struct JSONReader {
     var members: [String: JSONValue] = [:]
     try list(until: "}") { (reader) throws(JSONFault) in
       let name = try reader.string()
+      guard name.utf8.count <= Self.nameLimit else { throw .nameTooLong(limit: Self.nameLimit) }
       let path = path.isEmpty ? name : "\(path).\(name)"
       guard members[name] == nil else { throw .repeatedMember(path) }
       reader.skipBlanks()

@@ -323,9 +323,15 @@ struct ProblemExplanation: Sendable {
 
   private static let ofService = [
     Self(
-      "catalog_busy", "Another program has locked the catalog",
-      "The service can't use its database at the moment because another program has locked it. Nothing was changed.",
-      "Try again after “Retry-After” seconds. Operators: look for a program that has catalog.sqlite open."),
+      "catalog_busy", "The catalog is locked",
+      """
+      The service can't use its database at the moment: another program has locked it, or a write takes too long. \
+      Nothing was changed.
+      """,
+      """
+      Try again after “Retry-After” seconds. Operators: look for “a write holds the catalog” in the log, and for a \
+      program that has catalog.sqlite open.
+      """),
     Self(
       "catalog_damaged", "The catalog is damaged",
       "The service's database is damaged. Nothing was changed.",

@@ -15,6 +15,8 @@ struct LabelTrackDocument: Encodable, Sendable {
   /// Whether the track belongs to the recording from which this one was made.
   var inherited: Bool
   var warnings: [Warning]
+  /// The cues of the file that are bad; nil if there are none.
+  var leftOut: LeftOutDocument?
 
   /// `recording` is the one that was asked about.
   init(_ track: LabelTrack, of recording: Recording) {
@@ -38,6 +40,24 @@ struct LabelTrackDocument: Encodable, Sendable {
     let (last, whole) = (Words.seconds(end), Words.seconds(duration))
     let detail = "Labels last until \(last) s, but the recording until \(whole) s."
     return [Warning(code: "labels_past_end", detail: detail)]
+  }
+}
+
+/// The cues of a file that no labels were made of, of which the first hundred are named.
+struct LeftOutDocument: Encodable, Sendable {
+  struct Cue: Encodable, Sendable {
+    var line, column: Int
+    var reason: String
+  }
+
+  var count: Int
+  var cues: [Cue]
+
+  /// nil if there are none.
+  init?(_ leftOut: LeftOutCues) {
+    guard leftOut.count > 0 else { return nil }
+    count = leftOut.count
+    cues = leftOut.named.map { Cue(line: $0.position.line, column: $0.position.column, reason: $0.fault.words) }
   }
 }
 

@@ -26,7 +26,7 @@ struct LabelTracks: Sendable {
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
   {
-    let query = try QueryParameters(request, known: ["name", "kind", "language", "format"])
+    let query = try QueryParameters(request, known: ["name", "kind", "language", "format", "strict"])
     let format = try format(of: request, query)
     let kind: LabelTrack.Kind = try query.choice("kind") ?? .labels
     let name = try query.string("name").map { text in
@@ -39,7 +39,8 @@ struct LabelTracks: Sendable {
     }
     let recording = try await context.recording(parameters, caller)
     let (catalog, stored) = (caller.catalog, context.accounts.stored(by: caller.tenant))
-    let track = try await parsing(request, caller, format, recording) { file in
+    let isStrict = try query.flag("strict")
+    let (track, leftOut) = try await parsing(request, caller, format, recording, isStrict: isStrict) { file in
       let named = file.title.flatMap { RecordingName(typed: $0)?.text } ?? LabelTrack.name(of: kind)
       var track = LabelTrack(
         of: recording.id, name: name ?? named, kind: kind,
@@ -47,9 +48,9 @@ struct LabelTracks: Sendable {
         at: catalog.time)
       track.summarize(file.labels)
       try catalog.insert(track, LabelChunk.chunks(of: file.labels), limit: LabelTrack.limit, within: stored)
-      return track
+      return (track, LeftOutDocument(file.leftOut))
     }
-    return try changed(track, of: recording, .created)
+    return try changed(track, of: recording, .created, leftOut)
   }
 
   @Sendable func change(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
@@ -126,20 +127,25 @@ struct LabelTracks: Sendable {
   @Sendable func replace(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
   {
-    let query = try QueryParameters(request, known: ["format"])
+    let query = try QueryParameters(request, known: ["format", "strict"])
     let format = try format(of: request, query)
     let (recording, track) = try await ownTrack(parameters, caller)
     try request.requireMatch()
     guard request.mayChange(etag: track.etag) else { throw StorageError.changedMeanwhile }
     let (catalog, stored) = (caller.catalog, context.accounts.stored(by: caller.tenant))
-    let updated = try await parsing(request, caller, format, recording) { file in
+    let isStrict = try query.flag("strict")
+    let (updated, leftOut) = try await parsing(request, caller, format, recording, isStrict: isStrict) { file in
       let chunks = LabelChunk.chunks(of: file.labels)
-      return try catalog.update(track.id, if: { request.mayChange(etag: $0.etag) }, chunks, within: stored) {
-        $0.summarize(file.labels)
+      var summary = track
+      summary.summarize(file.labels)
+      let updated = try catalog.update(track.id, if: { request.mayChange(etag: $0.etag) }, chunks, within: stored) {
+        [summary] in
+        ($0.count, $0.words, $0.start, $0.end) = (summary.count, summary.words, summary.start, summary.end)
       }
+      return (updated, LeftOutDocument(file.leftOut))
     }
     guard let updated else { throw ServiceError.noSuchLabelTrack(track.id.text) }
-    return try changed(updated, of: recording, .ok)
+    return try changed(updated, of: recording, .ok, leftOut)
   }
 
   // MARK: Parts
@@ -171,7 +177,7 @@ struct LabelTracks: Sendable {
 
   /// Reads and parses the body when it is the client's turn, and passes it to `body`, which may block.
   private func parsing<R: Sendable>(
-    _ request: HTTPRequest, _ caller: Caller, _ format: LabelFormat?, _ recording: Recording,
+    _ request: HTTPRequest, _ caller: Caller, _ format: LabelFormat?, _ recording: Recording, isStrict: Bool,
     _ body: @escaping @Sendable (LabelFile) throws -> R
   ) async throws -> R {
     let (context, client) = (context, caller.client)
@@ -181,14 +187,18 @@ struct LabelTracks: Sendable {
     return try await context.bodyIntake.run(request, for: client, limit: "waiting_labels") {
       let bytes = try await request.body.collect(upTo: LabelLimits.bytes)
       return try await context.drawings.run(for: client) {
-        try body(LabelFile(parsing: bytes, as: format, duration: duration))
+        try body(LabelFile(parsing: bytes, as: format, duration: duration, isStrict: isStrict))
       }
     }
   }
 
-  private func changed(_ track: LabelTrack, of recording: Recording, _ status: HTTPStatus) throws -> HTTPResponse {
+  private func changed(
+    _ track: LabelTrack, of recording: Recording, _ status: HTTPStatus, _ leftOut: LeftOutDocument? = nil
+  ) throws -> HTTPResponse {
+    var document = LabelTrackDocument(track, of: recording)
+    document.leftOut = leftOut
     var response = try HTTPResponse.json(
-      status, LabelTrackDocument(track, of: recording), fields: ["ETag": track.etag, "Cache-Control": "no-cache"])
+      status, document, fields: ["ETag": track.etag, "Cache-Control": "no-cache"])
     if status == .created { response.fields["Location"] = "/v1/recordings/\(recording.id)/labels/\(track.id)" }
     return response
   }

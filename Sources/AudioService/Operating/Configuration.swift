@@ -109,6 +109,8 @@ package struct Configuration: Sendable {
   var childPatience = 1.0
   /// Seconds that running requests have to finish after SIGTERM.
   package var gracePeriodSeconds = 10.0
+  /// How long a stop may take in all: the time to drain, that for requests, and some for closing the catalog.
+  package var stopSeconds: Double { cluster.drainSeconds + gracePeriodSeconds + 3 }
   /// The program that children run; by default this one.
   package var program = "/proc/self/exe"
   /// The process that becomes workers; without one, each worker starts the program.

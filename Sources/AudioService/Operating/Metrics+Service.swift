@@ -69,6 +69,12 @@ extension Context {
     histogram("stillwave_catalog_seconds", "Time of calls of the catalog.") { name in
       times.reads.lines(name, labels: "operation=\"read\"") + times.writes.lines(name, labels: "operation=\"write\"")
     }
+    counter(
+      "stillwave_catalog_held_total", "Writes that held the catalog for more than a second.",
+      [("", "\(writeWatch.count)")])
+    gauge(
+      "stillwave_catalog_held_seconds", "How long a write has held the catalog, if for more than a second.",
+      [("", "\(writeWatch.current?.seconds ?? 0)")])
     if let bucket = media.bucket { text += bucket.metricsText }
     if configuration.metricsTenants { text += tenantsText() }
     return text

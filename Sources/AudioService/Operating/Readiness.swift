@@ -19,6 +19,8 @@ final class Readiness: Sendable {
     case catalogFails(String)
     /// A check didn't finish in time: another program holds the catalog's lock, or the disk hangs.
     case catalogIsBusy
+    /// A write of the service itself keeps all others waiting.
+    case catalogIsHeld(HeldWrite)
     /// The catalog can't be read any more, and nothing is written to it.
     case catalogIsDamaged(String)
     /// The catalog's file or the folder's lock was removed or replaced, so anything written would be lost.
@@ -48,6 +50,7 @@ final class Readiness: Sendable {
 
   private let look: @Sendable () -> Finding
   private let note: @Sendable (Finding) -> Void
+  private let late: @Sendable () -> Finding
   private let patienceSeconds: Double
   private let validSeconds: Double
   private let state = Mutex(State())
@@ -58,12 +61,12 @@ final class Readiness: Sendable {
 
   /// Creates a check from `look`, which blocks; callers wait for it no longer than `patienceSeconds`, and a finding is
   /// used for `validSeconds`. Calls `note` with each finding of another kind than the one before; before the first one,
-  /// the service counts as ready.
+  /// the service counts as ready. `late` returns what a check finds that takes too long.
   init(
     patienceSeconds: Double = 1, validSeconds: Double = 1, note: @escaping @Sendable (Finding) -> Void = { _ in },
-    _ look: @escaping @Sendable () -> Finding
+    late: @escaping @Sendable () -> Finding = { .catalogIsBusy }, _ look: @escaping @Sendable () -> Finding
   ) {
-    (self.patienceSeconds, self.validSeconds) = (patienceSeconds, validSeconds)
+    (self.patienceSeconds, self.validSeconds, self.late) = (patienceSeconds, validSeconds, late)
     (self.note, self.look) = (note, look)
   }
 
@@ -90,7 +93,7 @@ final class Readiness: Sendable {
   /// Answers all waiting callers, and those of the next second, with “busy”.
   private func losePatience(_ key: UInt64) {
     guard state.withLock({ $0.callers[key] != nil }) else { return }
-    found(.catalogIsBusy, hasEnded: false)
+    found(late(), hasEnded: false)
   }
 
   private func found(_ finding: Finding, hasEnded: Bool) {
@@ -113,7 +116,7 @@ extension Readiness.Finding {
   func isCommon(hasPeers: Bool, sharesDisk: Bool) -> Bool {
     guard hasPeers else { return false }
     return switch self {
-    case .mediaFail, .catalogFails, .catalogIsBusy, .catalogIsDamaged: true
+    case .mediaFail, .catalogFails, .catalogIsBusy, .catalogIsHeld, .catalogIsDamaged: true
     case .diskIsFull: sharesDisk
     // That the shared folder isn't there may be this machine's own trouble.
     case .ready, .diskFails, .dataFolderIsReplaced, .programIsMissing, .isLeaving: false
@@ -145,8 +148,8 @@ extension Readiness.Finding {
       self =
         switch error {
         case .diskFull: .diskIsFull
-        case .database(let code, _) where code & 0xFF == Self.busy: .catalogIsBusy
-        case .busy: .catalogIsBusy
+        case .database(let code, _) where code & 0xFF == Self.busy: .late(catalog)
+        case .busy: .late(catalog)
         case .damagedCatalog(_, let detail): .catalogIsDamaged(detail)
         case .catalogReplaced: .dataFolderIsReplaced("\(error)")
         default: .catalogFails("\(error)")
@@ -156,11 +159,17 @@ extension Readiness.Finding {
     self = Self.canRun(configuration.program) ? .ready : .programIsMissing(configuration.program)
   }
 
+  /// Why a check of a catalog takes too long.
+  static func late(_ catalog: Catalog) -> Self {
+    catalog.writeWatch.current.map(Self.catalogIsHeld) ?? .catalogIsBusy
+  }
+
   /// Whether both are of the same kind, maybe with other details.
   fileprivate func isLike(_ other: Self) -> Bool {
     switch (self, other) {
     case (.diskFails, .diskFails), (.mediaFail, .mediaFail), (.catalogFails, .catalogFails),
-      (.catalogIsDamaged, .catalogIsDamaged), (.dataFolderIsReplaced, .dataFolderIsReplaced):
+      (.catalogIsHeld, .catalogIsHeld), (.catalogIsDamaged, .catalogIsDamaged),
+      (.dataFolderIsReplaced, .dataFolderIsReplaced):
       true
     default: self == other
     }

@@ -2,6 +2,13 @@ import Processing
 import Storage
 import Terms
 
+extension HeldWrite {
+  /// A sentence for operators.
+  var words: String {
+    "A write has held the catalog for \(Words.seconds(seconds)) s, so that others wait: \(kind), in “\(statement)”."
+  }
+}
+
 /// The findings that `/readyz` reports for a person to look at, although the service can take work.
 enum ReadinessWarning {
   /// All current warnings. Blocks.
@@ -11,6 +18,7 @@ enum ReadinessWarning {
       fence(context.configuration), orphans(context.media.orphanCount), unreadable(report.unreadable),
       full(context.media.bucket?.blobs.isFull ?? false), unverified(report.isUnverified),
       feed(context.feed?.ageSeconds, isShared: context.feed != nil), clock(context.clock.doubt),
+      held(context.writeWatch.current),
     ]
     return all.compactMap { $0 }
   }
@@ -48,6 +56,10 @@ enum ReadinessWarning {
         The catalog's clock may be wrong: \(DeletionClock.words(for: doubt)). Until it is right, nothing is deleted \
         because of its age.
         """)
+  }
+
+  private static func held(_ write: HeldWrite?) -> Warning? {
+    write.map { Warning(code: "catalog_busy", detail: $0.words) }
   }
 
   private static func unverified(_ isUnverified: Bool) -> Warning? {

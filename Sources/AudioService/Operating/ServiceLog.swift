@@ -1,6 +1,7 @@
 import HTTP
 import Jobs
 import Logging
+import Processing
 import Storage
 import Webhooks
 
@@ -50,6 +51,13 @@ struct ServiceLog: JobLog, WebhookLog {
   func brokeOff(_ request: HTTPRequest, for error: any Error) {
     guard !(error is CancellationError) else { return }
     failure("an answer broke off", ["request_id": request.id, "path": request.target.path], error)
+  }
+
+  /// Logs a write that keeps others waiting.
+  @Sendable func writeHeld(_ write: HeldWrite) {
+    failure(
+      write.isUnderWay ? "a write holds the catalog" : "a write held the catalog",
+      ["kind": write.kind, "statement": write.statement, "seconds": Words.seconds(write.seconds)])
   }
 
   func notice(_ message: String, _ metadata: [String: String] = [:]) {

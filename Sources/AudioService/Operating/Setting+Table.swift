@@ -92,7 +92,12 @@ extension Setting {
       "ffmpeg", "PATH", \.ffmpeg,
       "The ffmpeg that reads m4a, mp4, webm and others: a path or a name on PATH. ffprobe must be beside it."),
     .number("stall-timeout", \.stallSeconds, "Time without progress after which a job is ended and tried again."),
-    .number("grace-period", \.gracePeriodSeconds, "Time that running requests get to finish after SIGTERM."),
+    .number(
+      "grace-period", \.gracePeriodSeconds,
+      """
+      Time that running requests get to finish after SIGTERM. The process ends 3 s later at the latest, with status 1 \
+      if something still hangs.
+      """),
     Setting(
       "webhook-secret", "TEXT",
       "Signs webhooks, at least 16 characters; without it, callback_url is refused. Only the variable is accepted: "

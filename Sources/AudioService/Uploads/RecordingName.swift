@@ -31,8 +31,8 @@ struct RecordingName {
 
   /// The name without its extension, if it has one: a dot and up to eight letters and digits, not only digits.
   private static func stem(of name: String) -> Substring {
-    guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return name[...] }
-    let ending = name[name.index(after: dot)...]
+    guard let dot = name.unicodeScalars.lastIndex(of: "."), dot != name.startIndex else { return name[...] }
+    let ending = name[name.unicodeScalars.index(after: dot)...]
     let isExtension =
       ending.utf8.count <= 8 && ending.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
       && ending.contains { $0.isLetter }
@@ -71,24 +71,33 @@ struct RecordingName {
 
   /// Shortens the name before its extension, if it has one worth keeping.
   private static func shortened(_ name: String) -> String {
-    guard let dot = name.lastIndex(of: "."), name[dot...].utf8.count <= 16 else { return cut(name[...], to: byteLimit) }
+    guard let dot = name.unicodeScalars.lastIndex(of: "."), name[dot...].utf8.count <= 16 else {
+      return cut(name[...], to: byteLimit)
+    }
     return cut(name[..<dot], to: byteLimit - name[dot...].utf8.count) + name[dot...]
   }
 
-  /// Returns at most `limit` bytes of the text, in whole characters.
+  /// Returns at most `limit` bytes of the text, in whole characters. From the start on, because finding where the last
+  /// character begins takes as long as the text is: flags are pairs of letters.
   private static func cut(_ text: Substring, to limit: Int) -> String {
-    var rest = text
-    while rest.utf8.count > limit { rest.removeLast() }
-    return String(rest)
+    guard text.utf8.count > limit else { return String(text) }
+    var (end, count) = (text.startIndex, 0)
+    for character in text {
+      count += character.utf8.count
+      guard count <= limit else { break }
+      end = text.index(end, offsetBy: 1)
+    }
+    return String(text[..<end])
   }
 }
 
 extension String {
   /// The string without leading and trailing white space.
   fileprivate var trimmed: String {
-    var rest = self[...]
-    while rest.first?.isWhitespace == true { rest.removeFirst() }
-    while rest.last?.isWhitespace == true { rest.removeLast() }
+    func isBlank(_ scalar: Unicode.Scalar) -> Bool { scalar.properties.isWhitespace }
+    var rest = unicodeScalars[...]
+    while rest.first.map(isBlank) == true { rest.removeFirst() }
+    while rest.last.map(isBlank) == true { rest.removeLast() }
     return String(rest)
   }
 }

@@ -56,7 +56,9 @@ extension EmbeddedLabels {
     guard bytes.count <= LabelLimits.bytes else { return note(.tooMuch(.lyrics)) }
     let hasTimes = bytes.split(whereSeparator: { $0 == ASCII.lineFeed || $0 == ASCII.carriageReturn }).lazy
       .contains { $0.first == ASCII.openBracket && $0.dropFirst().first.map(ASCII.isDigit) ?? false }
-    if hasTimes, let file = try? LabelFile(parsing: bytes, as: .lrc, duration: clock.duration), !file.labels.isEmpty {
+    if hasTimes, let file = try? LabelFile(parsing: bytes, as: .lrc, duration: clock.duration, isStrict: true),
+      !file.labels.isEmpty
+    {
       let title = name.flatMap { $0.isEmpty ? nil : $0 } ?? file.title
       return add(.lyrics, .lyrics, name: title, language: language ?? file.language, file.labels)
     }

@@ -41,7 +41,7 @@ package struct EmbeddedLabels: Equatable, Sendable {
   }
 
   /// Adds a track, unless it has no labels. Sorts them. All tracks of a file together have no more labels and words
-  /// than one uploaded file; a track that exceeds this is left out.
+  /// than one uploaded file; a track that exceeds this is left out. Texts that are too long are cut.
   mutating func add(
     _ part: EmbeddedPart, _ kind: EmbeddedTrack.Kind, name: String? = nil, language: String? = nil, _ labels: [Label]
   ) {
@@ -51,19 +51,19 @@ package struct EmbeddedLabels: Equatable, Sendable {
       wordCount + words <= LabelLimits.words
     else { return note(.tooMuch(part)) }
     (labelCount, wordCount) = (labelCount + labels.count, wordCount + words)
-    let name = name.map { Self.cut(normalLine(Array($0.utf8)[...])) } ?? ""
+    var labels = labels
+    for index in labels.indices where labels[index].isTooLong {
+      labels[index] = labels[index].withShortTexts
+      note(.tooLong(part))
+    }
+    let name =
+      name.map { Label.cut(normalLine(Array($0.utf8.prefix(LabelLimits.textBytes))[...]), to: Self.nameLimit) } ?? ""
     let tag = language?.lowercased()
     tracks.append(
       EmbeddedTrack(
         kind: kind, name: name.isEmpty ? nil : name,
         language: tag.flatMap { LanguageTag.isValid($0) && !LanguageTag.isUnknown($0) ? $0 : nil },
         labels: LabelCollector.sorted(labels)))
-  }
-
-  private static func cut(_ name: String) -> String {
-    var rest = name[...]
-    while rest.utf8.count > nameLimit || rest.last == " " { rest.removeLast() }
-    return String(rest)
   }
 }
 
@@ -86,6 +86,8 @@ package enum EmbeddedFault: Equatable, Sendable {
   case invalid(EmbeddedPart, LabelsFault)
   /// More than the limits allow.
   case tooMuch(EmbeddedPart)
+  /// A text is longer than the limit, and was cut.
+  case tooLong(EmbeddedPart)
 
   /// A sentence for people.
   package var words: String {
@@ -98,6 +100,8 @@ package enum EmbeddedFault: Equatable, Sendable {
     case .tooMuch(let part):
       "The file has more \(part.rawValue) inside than the limits of \(EmbeddedLabels.trackLimit) tracks, "
         + "\(LabelLimits.labels) labels and \(LabelLimits.bytes >> 20) MiB allow; the rest is left out."
+    case .tooLong(let part):
+      "Some \(part.rawValue) inside the file are longer than \(LabelLimits.textBytes >> 10) KiB; they are cut to that."
     }
   }
 }

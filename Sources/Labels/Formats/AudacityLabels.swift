@@ -22,17 +22,20 @@ enum AudacityLabels {
     }
     while let line = lines.next() {
       guard !source.trimmed(line).isEmpty, source.bytes[line.lowerBound] != ASCII.backslash else { continue }
-      guard let tab = source.bytes[line].firstIndex(of: ASCII.tab) else {
-        throw source.error(.missingTimes(.audacity), at: line.lowerBound)
+      try labels.take(at: line.lowerBound) { () throws(LabelsError) in
+        guard let tab = source.bytes[line].firstIndex(of: ASCII.tab) else {
+          throw source.error(.missingTimes(.audacity), at: line.lowerBound)
+        }
+        let start = try time(line.lowerBound..<tab)
+        let second = source.bytes[(tab + 1)..<line.upperBound].firstIndex(of: ASCII.tab) ?? line.upperBound
+        let end = try time(tab + 1..<second)
+        guard start <= end else { throw source.error(.endBeforeStart, at: tab + 1) }
+        return [Label(start: start, end: end, text: normalText(source.bytes[second..<line.upperBound]))]
       }
-      let start = try time(line.lowerBound..<tab)
-      let second = source.bytes[(tab + 1)..<line.upperBound].firstIndex(of: ASCII.tab) ?? line.upperBound
-      let end = try time(tab + 1..<second)
-      guard start <= end else { throw source.error(.endBeforeStart, at: tab + 1) }
-      let text = normalText(source.bytes[second..<line.upperBound])
-      try labels.append(Label(start: start, end: end, text: text), at: line.lowerBound)
     }
-    return LabelFile(labels: labels.sorted())
+    var file = LabelFile()
+    labels.finish(&file)
+    return file
   }
 
   static func write(_ labels: [Label]) -> WrittenLabels {

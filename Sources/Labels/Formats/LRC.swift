@@ -41,12 +41,19 @@ enum LRC {
 
   static func parse(_ source: SourceText, duration: MediaTime?) throws(LabelsError) -> LabelFile {
     var (file, lines, offset) = (LabelFile(), [Line](), 0 as Int64)
+    var labels = LabelCollector(source)
     var all = TextLines(source)
     while let range = all.next() {
       let line = source.trimmed(range)
       guard !line.isEmpty else { continue }
-      if try !append(line, source, to: &lines) {
-        try header(line, source, &file, &offset)
+      do throws(LabelsError) {
+        guard try !append(line, source, to: &lines) else { continue }
+      } catch {
+        try labels.leaveOut(error)
+        continue
+      }
+      if try !header(line, source, &file, &offset) {
+        try labels.leaveOut(source.error(.missingTimes(.lrc), at: line.lowerBound))
       }
     }
     if offset != 0 {
@@ -58,11 +65,10 @@ enum LRC {
     let order = lines.indices.sorted { (lines[$0].time, $0) < (lines[$1].time, $1) }
     let sorted = order.map { lines[$0] }
     let ends = ends(of: sorted.map { ($0.time, $0.isEnd) }, duration: duration)
-    var labels = LabelCollector(source)
     for (line, end) in zip(sorted, ends) where !line.isEnd {
-      try labels.append(label(line, end: end, source), at: line.offset)
+      try labels.take(at: line.offset) { () throws(LabelsError) in [try label(line, end: end, source)] }
     }
-    file.labels = labels.sorted()
+    labels.finish(&file)
     return file
   }
 
@@ -140,14 +146,15 @@ enum LRC {
       && bytes.allSatisfy { ASCII.isDigit($0) || $0 == ASCII.colon || $0 == ASCII.dot || $0 == ASCII.comma }
   }
 
+  /// Reads a line without times. Returns false if it is none of a file's head.
   private static func header(
     _ range: Range<Int>, _ source: SourceText, _ file: inout LabelFile, _ offset: inout Int64
-  ) throws(LabelsError) {
+  ) throws(LabelsError) -> Bool {
     let line = source.bytes[range]
-    if line.starts(with: "[#".utf8) { return }
+    if line.starts(with: "[#".utf8) { return true }
     guard isName(line), let colon = line.firstIndex(of: ASCII.colon),
       let close = line.lastIndex(of: ASCII.closeBracket)
-    else { throw source.error(.missingTimes(.lrc), at: range.lowerBound) }
+    else { return false }
     let value = source.trimmed(colon + 1..<max(colon + 1, close))
     switch String(decoding: line[range.lowerBound + 1..<colon], as: UTF8.self).lowercased() {
     case "ti": file.title = normalLine(line[value])
@@ -159,6 +166,7 @@ enum LRC {
       offset = milliseconds * 1000
     default: break
     }
+    return true
   }
 
   /// Returns the end of each line; those without a text only end others.

@@ -14,15 +14,15 @@ enum LabelsJSON {
       guard labels == nil else { throw scanner.error(.repeatedMember(name)) }
       var collector = LabelCollector(source)
       try scanner.array { (scanner) throws(LabelsError) in
-        scanner.skipBlanks()
-        let offset = scanner.position
-        try collector.append(label(&scanner), at: offset)
+        try collector.take(&scanner) { (scanner) throws(LabelsError) in try label(&scanner) }
       }
       labels = collector
     }
     guard let labels else { throw source.error(.missingMember("labels"), at: 0) }
     try scanner.end()
-    return LabelFile(labels: labels.sorted())
+    var file = LabelFile()
+    labels.finish(&file)
+    return file
   }
 
   /// Reads a label, or with `isWord` a word, which has no other members than its times and its text.

@@ -8,18 +8,14 @@
 enum PodcastChapters {
   static func parse(_ source: SourceText, duration: MediaTime?) throws(LabelsError) -> LabelFile {
     var scanner = JSONScanner(source)
-    var (file, labels, openEnded) = (LabelFile(), nil as LabelCollector?, false)
+    var (file, labels) = (LabelFile(), nil as LabelCollector?)
     try scanner.object { (scanner, name) throws(LabelsError) in
       switch name {
       case "chapters":
         guard labels == nil else { throw scanner.error(.repeatedMember(name)) }
         var collector = LabelCollector(source)
         try scanner.array { (scanner) throws(LabelsError) in
-          scanner.skipBlanks()
-          let offset = scanner.position
-          let chapter = try chapter(&scanner)
-          if chapter.end == openEnd { openEnded = true }
-          try collector.append(chapter, at: offset)
+          try collector.take(&scanner) { (scanner) throws(LabelsError) in try chapter(&scanner) }
         }
         labels = collector
       case "title": if try !scanner.skipNull() { file.title = try scanner.normalLine() }
@@ -28,8 +24,8 @@ enum PodcastChapters {
     }
     guard let labels else { throw source.error(.missingMember("chapters"), at: 0) }
     try scanner.end()
-    file.labels = labels.sorted()
-    if openEnded { close(&file.labels, duration) }
+    labels.finish(&file)
+    close(&file.labels, duration)
     return file
   }
 

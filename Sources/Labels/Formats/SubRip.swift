@@ -14,17 +14,22 @@ enum SubRip {
       let first = source.trimmed(line)
       guard !first.isEmpty else { continue }
       if source.bytes[first].allSatisfy(ASCII.isDigit), let next = lines.next() { line = next }
-      guard let times = try CueTimes(source, line) else { throw source.error(.missingTimes(.srt), at: line.lowerBound) }
       let start = lines.position
       var end = start
       while let text = lines.next(), !source.trimmed(text).isEmpty { end = text.upperBound }
-      var parser = CueText(source, start..<end, .srt)
-      for voice in try parser.voices() {
-        try labels.append(
-          Label(start: times.start, end: times.end, text: normalText(voice.text.bytes[...])), at: line.lowerBound)
+      try labels.take(at: line.lowerBound) { () throws(LabelsError) in
+        guard let times = try CueTimes(source, line) else {
+          throw source.error(.missingTimes(.srt), at: line.lowerBound)
+        }
+        var parser = CueText(source, start..<end, .srt)
+        return try parser.voices().map {
+          Label(start: times.start, end: times.end, text: normalText($0.text.bytes[...]))
+        }
       }
     }
-    return LabelFile(labels: labels.sorted())
+    var file = LabelFile()
+    labels.finish(&file)
+    return file
   }
 
   static func write(_ labels: [Label]) -> WrittenLabels {

@@ -40,7 +40,7 @@ enum WebVTT {
       }
       line = try cue(from: current, source, &lines, &labels)
     }
-    file.labels = labels.sorted()
+    labels.finish(&file)
     return file
   }
 
@@ -50,16 +50,16 @@ enum WebVTT {
   ) throws(LabelsError) -> Range<Int>? {
     var line = line
     if !CueTimes.hasArrow(source.bytes[line]), let next = lines.next() { line = next }
-    guard let times = try CueTimes(source, line) else { throw source.error(.missingTimes(.vtt), at: line.lowerBound) }
     let start = lines.position
     var (end, next) = (start, lines.next())
     while let line = next, !source.trimmed(line).isEmpty, !CueTimes.hasArrow(source.bytes[line]) {
       end = line.upperBound
       next = lines.next()
     }
-    var parser = CueText(source, start..<end, .vtt)
-    for voice in try parser.voices() {
-      try labels.append(label(times, voice, source), at: line.lowerBound)
+    try labels.take(at: line.lowerBound) { () throws(LabelsError) in
+      guard let times = try CueTimes(source, line) else { throw source.error(.missingTimes(.vtt), at: line.lowerBound) }
+      var parser = CueText(source, start..<end, .vtt)
+      return try parser.voices().map { (voice) throws(LabelsError) in try label(times, voice, source) }
     }
     return next
   }

@@ -24,9 +24,7 @@ enum WhisperJSON {
         guard labels == nil else { throw scanner.error(.repeatedMember(name)) }
         var collector = LabelCollector(source)
         try scanner.array { (scanner) throws(LabelsError) in
-          scanner.skipBlanks()
-          let offset = scanner.position
-          try collector.append(segment(&scanner), at: offset)
+          try collector.take(&scanner) { (scanner) throws(LabelsError) in try segment(&scanner) }
         }
         labels = collector
       case "language":
@@ -36,7 +34,7 @@ enum WhisperJSON {
     }
     guard let labels else { throw source.error(.missingMember("segments"), at: 0) }
     try scanner.end()
-    file.labels = labels.sorted()
+    labels.finish(&file)
     return file
   }
 

@@ -18,7 +18,7 @@ struct SourceText: Sendable {
   }
 
   func error(_ fault: LabelsFault, at offset: Int) -> LabelsError {
-    LabelsError(fault: fault, position: TextPosition(of: offset, in: bytes))
+    LabelsError(fault, at: offset, in: bytes)
   }
 
   /// Returns the range without blanks at its ends.

@@ -38,6 +38,9 @@ import Testing
       answer.status < 400 ? "\(answer.status)" : "\(answer.status) \(answer.json["code"].string ?? "")"
     }
 
+    /// Whether requests are left to send.
+    var isBusy: Bool { left.load(ordering: .relaxed) > 0 || group.wait(timeout: .now()) == .timedOut }
+
     /// The number of each kind of answer.
     var answers: [String: Int] { statuses.withLock { $0 } }
 
@@ -257,6 +260,82 @@ import Testing
       return losses
     }
     record.write(note)
+  }
+
+  // MARK: Texts that take long
+
+  /// A letter and alternating combining marks, whose normalization takes time that grows with the square of its length.
+  private static func marks(_ bytes: Int) -> String { "a" + String(repeating: "\u{316}\u{301}", count: bytes / 4) }
+
+  private static func json(_ texts: [String]) -> HTTPClient.Body {
+    let labels = texts.map { #"{"start":1,"end":2,"text":"\#($0)"}"# }.joined(separator: ",")
+    return .bytes(Array(#"{"labels":[\#(labels)]}"#.utf8))
+  }
+
+  /// An MP3 of five seconds of silence with a text of lyrics.
+  private static func lyrics(_ bytes: Int) -> HTTPClient.Body {
+    func safe(_ number: Int) -> [UInt8] { [21, 14, 7, 0].map { UInt8(number >> $0 & 0x7F) } }
+    let text = [3] + Array("eng\0".utf8) + Array(marks(bytes).utf8)
+    let frame = Array("USLT".utf8) + safe(text.count) + [0, 0] + text
+    let silence = [0xFF, 0xFB, 0x90, 0] + [UInt8](repeating: 0, count: 413)
+    return .bytes(Array("ID3".utf8) + [4, 0, 0] + safe(frame.count) + frame + (0..<200).flatMap { _ in silence })
+  }
+
+  /// Sends a request again and again, and meanwhile another client's renames. None of the first client's writes may hold
+  /// the catalog for a second.
+  private func attemptText(_ name: String, _ path: String, _ body: HTTPClient.Body, expected: String) throws {
+    var record = FaultRecord("crowd of \(name)")
+    var note = ""
+    record.attempt {
+      let folder = try TemporaryFolder()
+      let keys = try Command(
+        Program.path(), ["keys", "add", "app", "--scopes", "read,write", "--keys", folder.file("keys.jsonl")])
+      guard try keys.finish(withinSeconds: 60).status == 0 else { return ["no key was made"] }
+      let key = ["Authorization": "Bearer " + (try keys.output().trimmingCharacters(in: .newlines))]
+      let server = try TestServer("--keys", folder.file("keys.jsonl"), "--admin-listen", "127.0.0.1:0")
+      defer { server.kill() }
+      let made = try server.client.send("POST", "/v1/recordings?name=a.wav", key, .bytes(Self.wave))
+      let recording = try #require(made["location"])
+      let second = HTTPClient(port: server.client.port, source: 2)
+      func rename(_ number: Int) throws -> Double {
+        try seconds {
+          let answer = try second.send(
+            "PATCH", recording, key.merging(["Content-Type": "application/json"]) { $1 },
+            .bytes(Array(#"{"name":"\#(number)"}"#.utf8)))
+          try #require(answer.status == 200, "\(answer.text)")
+        }
+      }
+      let idle = try (0..<9).map(rename).sorted()[4]
+      let crowd = Crowd(Self.size(3, most: 20), connections: 1, port: server.client.port) { client, _ in
+        guard path == "token" else { return try client.send("POST", recording + path, key, body) }
+        let minted = try client.post("/v1/tokens", json: #"{"upload":true,"max_bytes":2000000,"expires_in":60}"#, key)
+        let token = try #require(minted.json["token"].string, "\(minted.text)")
+        return try client.send("POST", "/v1/recordings?name=b.mp3&token=\(token)", [:], body)
+      }
+      var (slowest, number) = (0.0, 0)
+      while crowd.isBusy || number < 10 {
+        slowest = max(slowest, try rename(number))
+        number += 1
+      }
+      var losses = crowd.losses([expected])
+      let log = String(decoding: try contents(server.command.folder.file("errors")), as: UTF8.self)
+      if log.contains("a write held the catalog") || log.contains("a write holds the catalog") {
+        losses.append("a write held the catalog for more than a second")
+      }
+      note = "a rename: \(Self.shown(idle)) s idle, at most \(Self.shown(slowest)) s of \(number) meanwhile; crowd: "
+      note += crowd.answers.map { "\($0.value) × \($0.key)" }.joined(separator: ", ")
+      return losses
+    }
+    record.write(note)
+  }
+
+  @Test func combiningMarks() throws {
+    try attemptText("1.2 MB of labels: one text", "/labels", Self.json([Self.marks(1_200_000)]), expected: "400")
+    try attemptText(
+      "1.2 MB of labels: 18 texts", "/labels", Self.json(Array(repeating: Self.marks(65_000), count: 18)),
+      expected: "201")
+    try attemptText("640 KB uploads with a token", "token", Self.lyrics(630_000), expected: "201")
+    try attemptText("1.7 MB MP3 files with lyrics", "token", Self.lyrics(1_700_000), expected: "201")
   }
 
   @Test func memoryIsReturnedAfterAFlood() throws {
