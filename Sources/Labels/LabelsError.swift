@@ -133,8 +133,8 @@ extension LabelsFault {
 }
 
 extension LabelsFault {
-  /// Whether only one cue is bad, so that the others can be used. A member that the format doesn't know isn't: it may be
-  /// misspelled in all of them.
+  /// Whether only one cue is bad, so that the others can be used. A member that the format doesn't know isn't: it may
+  /// be misspelled in all of them.
   var isOfOneCue: Bool {
     switch self {
     case .missingTimes, .badTime, .negativeTime, .timeTooLarge, .endBeforeStart, .wordOutsideLabel, .wordsRunBackward,

@@ -78,8 +78,8 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
 }
 
 /// Handles SIGTERM and SIGINT from its creation on, so that a service that has printed its address can be stopped. Ends
-/// the process itself if that takes longer than `patienceSeconds`: a worker that can't be killed, or a thread that never
-/// returns from the catalog, must not keep it alive.
+/// the process itself if that takes longer than `patienceSeconds`: a worker that can't be killed, or a thread that
+/// never returns from the catalog, must not keep it alive.
 private struct Termination {
   private let signals: AsyncStream<Int32>
   private let sources: [any DispatchSourceSignal]

@@ -65,6 +65,8 @@ import Testing
   func longNames() throws {
     let name = String(repeating: "\u{316}\u{301}", count: 63)
     #expect(try parse("{\"abc\(name)\":1}") == .object(["abc\(name)": .number(1)]))
+    #expect(throws: JSONFault.longForeignRun) { try parse("[\"" + String(repeating: "ä", count: 513) + "\"]") }
+    #expect(try parse("\"" + String(repeating: "ä", count: 512) + " ä\"") != .null)
     #expect(throws: JSONFault.nameTooLong(limit: 255)) { try parse("{\"x\":{\"abcd\(name)\":1}}") }
   }
 

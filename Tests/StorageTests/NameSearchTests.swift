@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Storage
@@ -31,6 +32,30 @@ import Testing
       longest = max(longest, current)
     }
     #expect(longest <= 30)
+  }
+
+  @Test("pieces are folded as the whole would be")
+  func pieces() {
+    let scalars: [Unicode.Scalar] = [
+      "a", "E", " ", "\n", "\u{301}", "\u{316}", "\u{327}", "\u{345}", "\u{344}", "\u{F73}", "\u{F71}", "\u{F72}",
+      "\u{1100}",
+      "\u{1161}", "\u{11A8}", "\u{AC00}", "\u{9C7}", "\u{9BE}", "\u{1D160}", "\u{1D157}", "\u{1D165}", "\u{3B1}",
+      "\u{390}",
+      "\u{1F1E6}", "\u{212B}", "\u{5D9}", "\u{5B4}", "\u{110A5}", "\u{110BA}", "\u{304B}", "\u{3099}", "\u{130}",
+      "\u{DF}",
+      "\u{34F}", "\u{1025}", "\u{102E}", "\u{11935}", "\u{11930}", "\u{16D67}", "\u{16D63}",
+    ]
+    var state: UInt64 = 1
+    for _ in 0..<50 {
+      var text = String.UnicodeScalarView()
+      for index in 0..<1000 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        // Never more than 30 in a row that may combine.
+        text.append(index % 20 == 0 ? "b" : scalars[Int(state >> 33) % scalars.count])
+      }
+      let whole = String(text).uppercased().lowercased().precomposedStringWithCanonicalMapping
+      #expect(NameSearch.fold(String(text)).unicodeScalars.elementsEqual(whole.unicodeScalars))
+    }
   }
 
   @Test("up to 30 of them are folded as ever")

@@ -10,6 +10,8 @@
 //
 // Escaped surrogates must come in pairs. §4 leaves the meaning of repeated names open; here they are an error.
 
+import HTTP
+
 /// Any JSON value that a client may send.
 enum JSONValue: Sendable, Equatable {
   case null
@@ -39,6 +41,8 @@ enum JSONFault: Error, Equatable {
   case repeatedMember(String)
   /// A member's name has more bytes than this.
   case nameTooLong(limit: Int)
+  /// A text isn't ASCII for too long; see `hasLongForeignRun`.
+  case longForeignRun
 }
 
 /// Parses validated UTF-8 from start to end.
@@ -155,7 +159,9 @@ private struct JSONReader {
     while let byte = next, byte >= 0x20 {
       position += 1
       switch byte {
-      case UInt8(ascii: "\""): return String(decoding: text, as: UTF8.self)
+      case UInt8(ascii: "\""):
+        guard !text.span.hasLongForeignRun else { throw .longForeignRun }
+        return String(decoding: text, as: UTF8.self)
       case UInt8(ascii: "\\"): text.append(contentsOf: try escaped())
       default: text.append(byte)
       }

@@ -48,7 +48,9 @@ extension EmbeddedLabels {
     var labels = LabelCollector(scanner.source)
     try scanner.object { (scanner, member) throws(LabelsError) in
       switch member {
-      case "kind": kind = EmbeddedTrack.Kind(rawValue: try scanner.normalLine())
+      case "kind":
+        let text = try scanner.normalLine()
+        kind = text.utf8.count > 16 ? nil : EmbeddedTrack.Kind(rawValue: text)
       case "name": name = try scanner.normalLine()
       case "language": language = try scanner.normalLine()
       case "labels":

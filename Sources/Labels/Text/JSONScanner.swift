@@ -25,11 +25,17 @@ struct JSONScanner {
     var isFirst = true
     while try hasNext(&isFirst, until: ASCII.closeBrace) {
       guard next == ASCII.quote else { throw error(.malformedJSON) }
-      let name = try text()
+      let name = Self.name(try string())
       skipBlanks()
       try take(ASCII.colon)
       try body(&self, name)
     }
+  }
+
+  /// Returns a member's name, or the beginning of one that is longer than any known: comparing a long name may take time
+  /// that grows with the square of its length.
+  private static func name(_ bytes: ArraySlice<UInt8>) -> String {
+    bytes.count <= 64 ? String(decoding: bytes, as: UTF8.self) : String(decoding: bytes.prefix(64), as: UTF8.self) + "…"
   }
 
   /// Enters an array and calls `body` for each of its values, which it must read or skip.
@@ -80,7 +86,7 @@ struct JSONScanner {
     switch next {
     case ASCII.openBrace: try object { (scanner, _) throws(LabelsError) in try scanner.skip() }
     case ASCII.openBracket: try array { (scanner) throws(LabelsError) in try scanner.skip() }
-    case ASCII.quote: _ = try text()
+    case ASCII.quote: _ = try string()
     case UInt8(ascii: "t"): try word("true")
     case UInt8(ascii: "f"): try word("false")
     case UInt8(ascii: "n"): try word("null")
@@ -147,8 +153,6 @@ struct JSONScanner {
 
   /// Reads a string as a text of one line, in its normal form.
   mutating func normalLine() throws(LabelsError) -> String { Labels.normalLine(try string()) }
-
-  private mutating func text() throws(LabelsError) -> String { String(decoding: try string(), as: UTF8.self) }
 
   /// Reads the bytes of a string.
   private mutating func string() throws(LabelsError) -> ArraySlice<UInt8> {

@@ -1,5 +1,6 @@
-// Knuth, Morris, Pratt: "Fast Pattern Matching in Strings" (1977). After a mismatch, the search goes on with the longest
-// beginning of the pattern that ends where the text is, so it reads each byte of the text once, whatever both contain.
+// Knuth, Morris, Pratt: "Fast Pattern Matching in Strings" (1977). After a mismatch, the search goes on with the
+// longest beginning of the pattern that ends where the text is, so it reads each byte of the text once, whatever both
+// contain.
 
 /// Looks for one text in many, by bytes. O(text), whatever a client searches for.
 struct ByteSearch {

@@ -15,16 +15,48 @@ enum NameSearch {
   /// may be one code point or two (as in file names from a Mac). U+0000, which PostgreSQL's text can't contain, becomes
   /// U+FFFD.
   ///
-  /// O(n): sorting a run of combining marks takes time that grows with its square (40,000 take 2.3 s), so long runs are
-  /// divided first.
+  /// O(n): Foundation's normalization takes time that grows with the square of a text's length and of a run of
+  /// combining marks (a MiB of "é" as two code points 13 s, 64 KiB of alternating marks 2 s), so it gets pieces. A run
+  /// of more than 30 marks is divided by U+034F (UAX #15 section 13, Stream-Safe Text Format).
   static func fold(_ name: String) -> String {
-    let folded = name.uppercased().lowercased()
-    var (isPlain, hasNUL) = (true, false)
-    for byte in folded.utf8 {
-      if byte >= 0x80 { isPlain = false } else if byte == 0 { hasNUL = true }
+    let cased = name.uppercased().lowercased()
+    guard cased.utf8.contains(where: { $0 >= 0x80 || $0 == 0 }) else { return cased }
+    var (folded, piece, length, run) = ("", String.UnicodeScalarView(), 0, 0)
+    folded.reserveCapacity(cased.utf8.count)
+    func flush() {
+      folded += String(piece).precomposedStringWithCanonicalMapping
+      (piece, length) = (String.UnicodeScalarView(), 0)
     }
-    if isPlain, !hasNUL { return folded }
-    return streamSafe(folded).precomposedStringWithCanonicalMapping
+    for scalar in cased.unicodeScalars {
+      let count = marks(in: scalar)
+      run = count == 0 ? 0 : run + count
+      if run == 0 || run > longestRun, length >= pieceLength { flush() }
+      if run > longestRun {
+        piece.append("\u{034F}")
+        run = count
+      }
+      piece.append(scalar == "\0" ? "\u{FFFD}" : scalar)
+      length += 1
+    }
+    flush()
+    return folded
+  }
+
+  /// Code points, after which a piece ends before the next character that can't combine with it.
+  private static let pieceLength = 256
+  private static let longestRun = 30
+
+  /// The code points that a character's decomposition begins with and that may combine with what precedes them: marks,
+  /// and vowels and final consonants of Hangul and Kirat Rai. Four marks consist of two.
+  private static func marks(in scalar: Unicode.Scalar) -> Int {
+    switch scalar.value {
+    case ..<0x300: return 0
+    case 0x344, 0xF73, 0xF75, 0xF81: return 2
+    case 0x1160...0x11FF, 0x16D40...0x16D7F: return 1
+    default:
+      let category = scalar.properties.generalCategory
+      return category == .nonspacingMark || category == .spacingMark || category == .enclosingMark ? 1 : 0
+    }
   }
 
   /// Returns the folded texts, one per line.
@@ -35,34 +67,6 @@ enum NameSearch {
       lines.append(contentsOf: text.utf8.lazy.map { $0 == UInt8(ascii: "\n") ? UInt8(ascii: " ") : $0 })
     }
     return fold(String(decoding: lines, as: UTF8.self))
-  }
-
-  /// Returns the text with U+034F, which nothing is sorted or composed across, after every 30 non-starters in a row
-  /// (UAX #15 section 13, Stream-Safe Text Format), and with U+FFFD for U+0000.
-  private static func streamSafe(_ text: String) -> String {
-    var (safe, run) = (String.UnicodeScalarView(), 0)
-    for scalar in text.unicodeScalars {
-      let count = nonStarters(scalar)
-      run = count == 0 ? 0 : run + count
-      if run > longestRun {
-        safe.append("\u{034F}")
-        run = count
-      }
-      safe.append(scalar == "\0" ? "\u{FFFD}" : scalar)
-    }
-    return String(safe)
-  }
-
-  private static let longestRun = 30
-
-  /// The non-starters with which a character's decomposition begins. The characters named here are the only ones that
-  /// consist of two.
-  private static func nonStarters(_ scalar: Unicode.Scalar) -> Int {
-    switch scalar.value {
-    case ..<0x300: 0
-    case 0x344, 0xF73, 0xF75, 0xF81: 2
-    default: scalar.properties.canonicalCombiningClass == .notReordered ? 0 : 1
-    }
   }
 
   /// Returns an FTS5 query for trigrams that every name containing the folded text has, or nil if the text is shorter.

@@ -281,8 +281,8 @@ import Testing
     return .bytes(Array("ID3".utf8) + [4, 0, 0] + safe(frame.count) + frame + (0..<200).flatMap { _ in silence })
   }
 
-  /// Sends a request again and again, and meanwhile another client's renames. None of the first client's writes may hold
-  /// the catalog for a second.
+  /// Sends a request again and again, and meanwhile another client's renames. None of the first client's writes may
+  /// hold the catalog for a second.
   private func attemptText(_ name: String, _ path: String, _ body: HTTPClient.Body, expected: String) throws {
     var record = FaultRecord("crowd of \(name)")
     var note = ""
