@@ -1,5 +1,6 @@
-import AudioIO
 import Storage
+
+import struct AudioIO.AudioLimits
 
 /// How workers are started, and the limits on what they use.
 package struct WorkerSettings: Sendable {

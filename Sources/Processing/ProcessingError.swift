@@ -17,6 +17,8 @@ package enum ProcessingError: Error, Sendable {
   case windowOutside(start: Double, end: Double)
   /// The file of a noise profile that was learned before can't be used.
   case profile(path: String, NoiseProfileFile.Fault)
+  /// Only ffmpeg can read the file, and the request has none.
+  case needsFFmpeg
   /// A system call on a file failed.
   case system(operation: String, path: String, errno: Int32)
   /// A worker was given no whole `WorkerRequest`.

@@ -52,6 +52,8 @@ extension WorkerFailure {
       self.init(
         code: "profile_unusable", detail: "\(namesPaths ? path : "The noise profile") \(Self.words(for: fault)).",
         retry: false)
+    case .needsFFmpeg:
+      self.init(code: Self.needsFFmpegCode, detail: "Only ffmpeg can read this file.", retry: false)
     case .system(let operation, let path, let number):
       self = Self.system(operation, number, path: namesPaths ? path : nil)
     case .request(let fault):
@@ -171,6 +173,9 @@ extension WorkerFailure {
       self = Self.system(operation, number)
     }
   }
+
+  /// The code of a look at a file that only ffmpeg can read, without ffmpeg.
+  package static let needsFFmpegCode = "needs_ffmpeg"
 
   /// Not retried, because the disk will still be full half a second later.
   package static let diskFull = WorkerFailure(

@@ -218,6 +218,7 @@ extension WorkerRequest {
   /// Begins to probe the source; nil if ffmpeg isn't needed to read it.
   private func look() throws(ProcessingError) -> MediaProbe? {
     guard let demuxer = Demuxer(path: source) else { return nil }
+    guard ffmpeg != Self.noFFmpeg else { throw .needsFFmpeg }
     return try media { () throws(MediaError) in
       try MediaProbe(path: source, demuxer: demuxer, with: reader(demuxer), in: fencing)
     }

@@ -61,8 +61,10 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
   package var limits: AudioLimits
   /// The resources that the worker may use; nil for a command, which isn't fenced in.
   package var fence: WorkerFence?
-  /// The ffmpeg to use: a path, or a name to look up on PATH.
+  /// The ffmpeg to use: a path, or a name to look up on PATH, or `noFFmpeg`.
   package var ffmpeg: String
+  /// Makes a look at a file that only ffmpeg can read fail with `WorkerFailure.needsFFmpegCode`.
+  package static let noFFmpeg = ""
   /// The number of threads to use, 1 or more; nil for one per core.
   package var threads: Int?
 

@@ -105,6 +105,10 @@ final class TestBench: Sendable {
       progress() { echo "{\"progress\":{\"fraction\":$1,\"ready_frames\":0,\"total_frames\":1000}}"; }
       failure() { echo "{\"error\":{\"code\":\"$1\",\"detail\":\"It failed.\",\"retry\":$2}}"; exit 1; }
       gate() { read -r line < "$folder/gate-$job$1"; }
+      # Like a real probe without ffmpeg of a file that only ffmpeg can read.
+      case $command$request in probe*'"ffmpeg":""'* | intake*'"ffmpeg":""'*)
+        [ "$(head -c 4 "$source" | od -An -tx1 | tr -d ' ')" != 1a45dfa3 ] || failure needs_ffmpeg false ;;
+      esac
       finish() {
         case $command in
           probe) echo '{"probe":{"shape":{"container":"wav","codec":"pcm_s16","sample_rate":1000,'\

@@ -91,7 +91,7 @@ final class Context: Sendable {
       JobError($0)
     }
     if let secret = configuration.cluster.nodes.secret { runner.believeAddresses(with: secret) }
-    probes = ProbeLane(configuration, work: work)
+    probes = ProbeLane(configuration)
     previews = WorkerLane(
       configuration, label: "previews",
       waiting: .init(

@@ -1,4 +1,3 @@
-import AudioIO
 import Glibc
 import HTTP
 import Jobs
@@ -7,6 +6,8 @@ import Processing
 import Storage
 import Terms
 import Waveform
+
+import enum AudioIO.AudioIOError
 
 // The one table that maps an error to a status, a stable code, and text that is safe to show; details go to the log.
 // The server's own errors are in HTTP's table (`HTTPProblems`), errors in a request in `ErrorResponses+Requests`, and
@@ -266,17 +267,11 @@ private func audioDamagedProblem(_ file: String) -> Problem {
     detail: "\(file) on the service's disk is damaged. Upload the recording again, or restore the data folder.")
 }
 
-/// The service itself opens only sound that could be decoded when it was uploaded.
+/// The service opens no sound, so this can only be a format that can't be written.
 private func problem(for error: AudioIOError) -> Problem {
-  switch error {
-  case .system(_, ENOENT): return audioMissingProblem("The recording's file")
-  case .system(_, let number) where number == EMFILE || number == ENFILE: return busyProblem
-  case .system(_, let number) where number != EIO: return internalProblem
-  case .unwritable:
-    let failure = WorkerFailure(.audio(error))
-    return Problem(.unprocessableContent, code: failure.code, detail: failure.detail, parameter: "format")
-  default: return audioDamagedProblem("The recording's file")
-  }
+  guard case .unwritable = error else { return internalProblem }
+  let failure = WorkerFailure(.audio(error))
+  return Problem(.unprocessableContent, code: failure.code, detail: failure.detail, parameter: "format")
 }
 
 private func problem(for error: WaveformError) -> Problem {

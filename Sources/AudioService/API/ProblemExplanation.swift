@@ -295,7 +295,7 @@ struct ProblemExplanation: Sendable {
         + "limited.", "Send fewer at a time, and try again after “Retry-After” seconds."),
     Self(
       "limit_waiting_pictures", "This client is waiting for too many pictures",
-      "The number of pictures and long slices that one client may wait for at once is limited.",
+      "The number of pictures, long slices and windows of samples that one client may wait for at once is limited.",
       "Ask for fewer at a time, and try again after “Retry-After” seconds."),
     Self(
       "limit_event_streams", "This client has too many event streams open",

@@ -1,7 +1,6 @@
 import Denoise
 import HTTP
 import Jobs
-import Media
 import Processing
 import Storage
 import Terms

@@ -1,10 +1,11 @@
-import AudioIO
 import Glibc
 import HTTP
 import Jobs
 import Logging
 import Storage
 import Webhooks
+
+import struct AudioIO.AudioLimits
 
 /// Every setting of the service, with its default. A row of Setting+Table.swift adds the flag and the variable for one.
 package struct Configuration: Sendable {
@@ -81,7 +82,7 @@ package struct Configuration: Sendable {
   package var maximumOpenParts = 128
   /// The same for one client; beyond that, it gets 429.
   package var maximumOpenPartsPerClient = 32
-  /// Maximum number of waiting pictures and long slices; beyond that, requests get 503.
+  /// Maximum number of waiting pictures, long slices and windows of samples; beyond that, requests get 503.
   package var maximumWaitingPictures = 512
   /// The same for one client; beyond that, it gets 429.
   package var maximumWaitingPicturesPerClient = 64

@@ -76,7 +76,8 @@ extension Setting {
     .number(
       "max-open-parts", \.maximumOpenParts, "Parts of recordings (audio with start and end) on their way at once."),
     .number("max-open-parts-per-client", \.maximumOpenPartsPerClient, ofOneClient),
-    .number("max-waiting-pictures", \.maximumWaitingPictures, "Pictures and long slices that may wait."),
+    .number(
+      "max-waiting-pictures", \.maximumWaitingPictures, "Pictures, long slices and windows of samples that may wait."),
     .number("max-waiting-pictures-per-client", \.maximumWaitingPicturesPerClient, ofOneClient),
     Setting(
       "max-age", nil, "Age at which a recording is deleted, unless a job works on it.", .seconds, default: "0, never",

@@ -1,10 +1,12 @@
-import AudioIO
 import Glibc
 import HTTP
 import Jobs
 import Processing
 import Storage
 import Terms
+
+import struct AudioIO.AudioFormat
+import enum AudioIO.OutputFormat
 
 /// `GET …/audio?format=`: a recording's audio in a format that the client can play, made by a job on first use and kept
 /// while there is space.

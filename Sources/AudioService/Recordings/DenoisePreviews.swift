@@ -1,4 +1,3 @@
-import AudioIO
 import HTTP
 import Jobs
 import Processing

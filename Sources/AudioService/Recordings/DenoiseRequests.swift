@@ -1,11 +1,11 @@
-import AudioIO
 import Denoise
 import HTTP
 import Jobs
-import Media
 import Processing
 import Storage
 import Terms
+
+import enum AudioIO.OutputFormat
 
 /// `POST /v1/recordings/{id}/denoise`: a job that makes a new recording.
 struct DenoiseRequests: Sendable {

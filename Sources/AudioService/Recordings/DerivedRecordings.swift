@@ -1,9 +1,10 @@
-import AudioIO
 import HTTP
 import Jobs
-import Media
 import Storage
 import Terms
+
+import struct AudioIO.AudioFormat
+import struct Media.MediaFacts
 
 /// Requests for jobs that make a new recording of an existing one: what they have in common.
 struct DerivedRecordings: Sendable {

@@ -1,9 +1,10 @@
-import AudioIO
 import Glibc
 import HTTP
 import Jobs
 import Processing
 import Storage
+
+import enum AudioIO.StreamedHeader
 
 /// A part of a recording that a child encodes into a file while the file is sent. Canceled, with its files removed,
 /// when the response no longer needs it.

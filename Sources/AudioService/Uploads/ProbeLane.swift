@@ -1,5 +1,4 @@
 import Jobs
-import Media
 import Processing
 
 /// Runs short children that probe an upload, separately from jobs, which can take hours. Files that only ffmpeg can
@@ -7,13 +6,11 @@ import Processing
 /// libsndfile reads must never wait for that.
 final class ProbeLane: Sendable {
   private let configuration: Configuration
-  private let work: WorkQueue
   let sounds: WorkerLane
   let media: WorkerLane
 
-  init(_ configuration: Configuration, work: WorkQueue) {
+  init(_ configuration: Configuration) {
     self.configuration = configuration
-    self.work = work
     let waiting = WorkerLane.WaitingLimits(
       name: "waiting_probes", total: configuration.maximumWaitingProbes,
       perClient: configuration.maximumWaitingProbesPerClient)
@@ -34,10 +31,13 @@ final class ProbeLane: Sendable {
   func probe(
     path: String, bytes: Int64, for client: Client, building early: EarlyWaveform? = nil
   ) async throws -> Intake {
-    // Reads only the first bytes; nothing is decoded here.
-    let isMedia = await work.run { Demuxer(path: path) != nil }
-    let limits = ProbeLimits(isMedia: isMedia, bytes: bytes)
-    var verdict = try await look(at: path, limits, for: client, building: isMedia ? nil : early)
+    var limits = ProbeLimits(isMedia: false, bytes: bytes)
+    var verdict = try await look(at: path, limits, for: client, building: early)
+    // Only a worker reads even the first bytes, which tell what kind of file it is.
+    if verdict == .needsFFmpeg {
+      limits = ProbeLimits(isMedia: true, bytes: bytes)
+      verdict = try await look(at: path, limits, for: client)
+    }
     if verdict.isWorthAnother { verdict = try await look(at: path, limits, for: client) }
     return try await verdict.intake { try await ffmpegWorks(limits, for: client) }
   }
@@ -49,8 +49,9 @@ final class ProbeLane: Sendable {
       return ProbeVerdict(try await run(.probe, on: path, limits, for: client), isMedia: limits.isMedia)
     }
     let fence = WorkerFence.intake(configuration.workerSettings, processorSeconds: limits.processorSeconds)
-    let request = WorkerRequest(
+    var request = WorkerRequest(
       .intake(early.work), on: path, in: early.folder, fence: fence, configuration.workerSettings)
+    request.ffmpeg = WorkerRequest.noFFmpeg
     return ProbeVerdict(try await sounds.run(request, for: client, timeoutSeconds: limits.seconds), isMedia: false)
   }
 
@@ -63,9 +64,9 @@ final class ProbeLane: Sendable {
     _ work: WorkerRequest.Work, on path: String, _ limits: ProbeLimits, for client: Client
   ) async throws -> WorkerLane.Ending {
     let fence = WorkerFence.probe(configuration.workerSettings, processorSeconds: limits.processorSeconds)
-    return try await (limits.isMedia ? media : sounds).run(
-      WorkerRequest(work, on: path, fence: fence, configuration.workerSettings), for: client,
-      timeoutSeconds: limits.seconds)
+    var request = WorkerRequest(work, on: path, fence: fence, configuration.workerSettings)
+    if !limits.isMedia, case .probe = work { request.ffmpeg = WorkerRequest.noFFmpeg }
+    return try await (limits.isMedia ? media : sounds).run(request, for: client, timeoutSeconds: limits.seconds)
   }
 }
 

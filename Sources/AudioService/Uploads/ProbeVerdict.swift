@@ -7,6 +7,8 @@ enum ProbeVerdict: Sendable, Equatable {
   case holds(Intake)
   /// The file is at fault; `detail` is for the client.
   case refused(code: String, detail: String)
+  /// Only ffmpeg can read the file, and this probe had none.
+  case needsFFmpeg
   /// The decoder in the child crashed or ran out of memory.
   case decoderFailed
   /// The child or ffmpeg ended without an answer, because of the file, a fault of their own or a lack of memory;
@@ -29,6 +31,10 @@ enum ProbeVerdict: Sendable, Equatable {
       return
     default: break
     }
+    if report?.failure?.code == WorkerFailure.needsFFmpegCode {
+      self = .needsFFmpeg
+      return
+    }
     if let failure = report?.failure, !failure.retry {
       self = .refused(code: failure.code, detail: failure.detail)
       return
@@ -50,7 +56,7 @@ enum ProbeVerdict: Sendable, Equatable {
   /// Whether a second probe may succeed.
   var isWorthAnother: Bool {
     switch self {
-    case .holds, .refused: false
+    case .holds, .refused, .needsFFmpeg: false
     case .decoderFailed, .died, .timedOut, .failed: true
     }
   }
@@ -62,6 +68,7 @@ enum ProbeVerdict: Sendable, Equatable {
     case .holds(let intake): return intake
     case .refused(let code, let detail): throw ServiceError.rejectedByProbe(code: code, detail: detail)
     case .failed(let reason): throw ServiceError.workerUnavailable(reason: reason)
+    case .needsFFmpeg: throw ServiceError.workerUnavailable(reason: "the probe had no ffmpeg")
     case .died(let reason), .timedOut(let reason):
       guard try await worksOnOthers() else { throw ServiceError.workerUnavailable(reason: reason) }
     case .decoderFailed: break

@@ -1,6 +1,7 @@
-import AudioIO
 import Processing
 import Storage
+
+import enum AudioIO.OutputFormat
 
 /// Converts a recording's audio to another format, for downloads.
 package enum ConvertJob: JobDefinition {

@@ -1,6 +1,4 @@
-import AudioIO
 import Labels
-import Media
 import Processing
 import Storage
 import Terms
