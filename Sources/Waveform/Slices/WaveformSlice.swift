@@ -75,17 +75,12 @@ package struct WaveformSlice: Sendable, Equatable {
     if measures.contains(.average) { average.append(eight ? Self.eightBits(point.average) : point.average) }
   }
 
-  /// Appends the peaks of one lane of one pixel, on the scale of the query's bits.
-  @inline(__always)
-  mutating func append(_ minimum: Int16, _ maximum: Int16) {
-    data.append(minimum)
-    data.append(maximum)
-  }
+  /// Sets the peaks of all pixels, on the scale of the query's bits.
+  mutating func setPeaks(_ peaks: [Int16]) { data = peaks }
 
-  /// Appends the RMS or the average of one lane of one pixel, on the scale of the query's bits.
-  @inline(__always)
-  mutating func append(_ value: UInt16, as measure: Measures) {
-    if measure == .rms { rms.append(value) } else { average.append(value) }
+  /// Sets the RMS or the average of all pixels, on the scale of the query's bits.
+  mutating func setValues(_ values: [UInt16], of measure: Measures) {
+    if measure == .rms { rms = values } else { average = values }
   }
 
   /// Appends pixels with nothing but peaks. `write` gets the bytes of `data` and where to begin, and writes the minimum

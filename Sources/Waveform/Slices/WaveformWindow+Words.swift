@@ -69,28 +69,34 @@ extension WaveformSlice {
   package init?(_ window: WaveformWindow, bytes: [UInt8]) {
     guard bytes.count == Self.byteCount(of: window) else { return nil }
     self.init(empty: window)
-    let count = length * lanes
+    let (count, isEight) = (length * lanes, window.query.bits == .eight)
     var place = 0
-    func number() -> UInt16 {
-      defer { place += 2 }
-      return UInt16(bytes[place]) | UInt16(bytes[place + 1]) << 8
-    }
-    let isEight = window.query.bits == .eight
     if window.query.measures.contains(.peak) {
+      let peaks = Self.numbers(bytes, from: place, count: 2 * count, as: Int16.self)
       let range: ClosedRange<Int16> = isEight ? -128...127 : Int16.min...Int16.max
-      for _ in 0..<count {
-        let (low, high) = (Int16(bitPattern: number()), Int16(bitPattern: number()))
-        guard low <= high, range.contains(low), range.contains(high) else { return nil }
-        append(low, high)
+      for index in stride(from: 0, to: peaks.count, by: 2) {
+        guard peaks[index] <= peaks[index + 1], peaks[index] >= range.lowerBound, peaks[index + 1] <= range.upperBound
+        else { return nil }
       }
+      setPeaks(peaks)
+      place += 4 * count
     }
-    let limit: UInt16 = isEight ? 128 : 32768
     for measure in [Measures.rms, .average] where window.query.measures.contains(measure) {
-      for _ in 0..<count {
-        let value = number()
-        guard value <= limit else { return nil }
-        append(value, as: measure)
+      let values = Self.numbers(bytes, from: place, count: count, as: UInt16.self)
+      guard values.allSatisfy({ $0 <= (isEight ? 128 : 32768) }) else { return nil }
+      setValues(values, of: measure)
+      place += 2 * count
+    }
+  }
+
+  private static func numbers<Number: FixedWidthInteger & BitwiseCopyable>(
+    _ bytes: [UInt8], from place: Int, count: Int, as type: Number.Type
+  ) -> [Number] {
+    unsafe [Number](unsafeUninitializedCapacity: count) { numbers, initializedCount in
+      unsafe bytes[place..<place + count * MemoryLayout<Number>.size].withUnsafeBytes { bytes in
+        unsafe UnsafeMutableRawBufferPointer(numbers).copyMemory(from: bytes)
       }
+      initializedCount = count
     }
   }
 }
