@@ -248,6 +248,7 @@ package final class Service: Sendable {
       }
     }
     try context.runner.resume()
+    _ = try context.deletionClock.time()
     context.uploads.keepRemovingExpired()
     try startOperatorsServer()
     let address = try server.start()
@@ -310,6 +311,9 @@ package final class Service: Sendable {
     await context.webhooks.stop()
     catalog.stopListeningToOthers()
     context.scratch.removeIntakeFolders()
+    do { try context.deletionClock.remember() } catch {
+      context.log.failure("the clock could not be noted", ["error": logText(error)])
+    }
     context.erasure.finish()
     closeCatalog()
     context.log.notice("stopped")

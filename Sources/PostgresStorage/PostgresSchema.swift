@@ -134,7 +134,8 @@ package enum PostgresSchema {
 
     CREATE TABLE heartbeat (
       id bigint PRIMARY KEY CHECK (id = 1),
-      beats bigint NOT NULL
+      beats bigint NOT NULL,
+      clock text COLLATE "C"
     );
 
     CREATE TABLE media_folder (

@@ -1,3 +1,4 @@
+import Foundation
 import HTTP
 import Testing
 import Webhooks
@@ -143,6 +144,33 @@ import Webhooks
     try await bench.eventually { try bench.catalog.recording(kept.id) == nil }
     again.stop()
     #expect(bench.logged.all.contains { $0.contains("what has reached its age is deleted again") })
+  }
+
+  @Test(
+    "after a start with a clock that is a month ahead, nothing is deleted because of its age",
+    arguments: [true, false])
+  func wrongStart(isNoted: Bool) async throws {
+    let bench = try TestBench { ($0.maximumAgeSeconds, $0.tenantMaximumAges) = (86_400, [:]) }
+    let kept = try bench.recording()
+    // The service ran a month ago, and the machine was started since. Without a note, as in a catalog that was rebuilt,
+    // the newest recording says so.
+    let month = Timestamp.now + -2_592_000
+    try bench.catalog.update(kept.id) { $0.createdAt = month }
+    if isNoted {
+      let memory = try JSONEncoder().encode(ClockMemory(heard: month.milliseconds, boot: "another", sinceBoot: 0))
+      try bench.catalog.check()
+      try bench.catalog.write {
+        try $0.run("UPDATE heartbeat SET clock = ?", [String(decoding: memory, as: UTF8.self)])
+      }
+    }
+    #expect(try bench.context.deletionClock.time() == nil)
+    let retention = Retention(bench.context, bench.catalog)
+    retention.start()
+    retention.stop()
+    #expect(try bench.catalog.recording(kept.id) != nil)
+    let ready = try await bench.respond(.get, "/readyz")
+    let text = String(decoding: try await ready.body.collect(), as: UTF8.self)
+    #expect(text.contains("later than when the service ran last"))
   }
 
   @Test("while the catalog's clock is doubted, a kept answer is repeated however old it seems")

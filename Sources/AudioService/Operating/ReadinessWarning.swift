@@ -53,8 +53,8 @@ enum ReadinessWarning {
     return Warning(
       code: "clock_doubtful",
       detail: """
-        The catalog's clock may be wrong: \(DeletionClock.words(for: doubt)). Until it is right, nothing is deleted \
-        because of its age.
+        The catalog's clock may be wrong: \(DeletionClock.words(for: doubt)). Until it is right, or for a day at \
+        most after a jump, nothing is deleted because of its age.
         """)
   }
 

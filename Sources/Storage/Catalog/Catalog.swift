@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import Terms
 
@@ -121,6 +122,31 @@ package final class Catalog: Sendable {
   package var clockDoubt: ClockDoubt? {
     let now = Timestamp.millisecondsSinceBoot
     return clockWatch.withLock { $0.doubt(sinceBoot: now) }
+  }
+
+  /// Compares the clock with what was heard of it before this process was started, by any; without a note of that, with
+  /// the newest recording. Call it after `compareClocks`, and before anything is deleted because of its age.
+  package func resumeClock() throws(StorageError) {
+    let text = try read { try $0.first("SELECT clock FROM heartbeat", as: String.self) }
+    var memory = text.flatMap { try? JSONDecoder().decode(ClockMemory.self, from: Data($0.utf8)) }
+    if memory == nil, let newest = try recordings(limit: 1).first?.createdAt.milliseconds {
+      memory = ClockMemory(heard: newest, boot: "", sinceBoot: 0)
+    }
+    guard let memory else { return }
+    let (time, now) = (time, Timestamp.millisecondsSinceBoot)
+    clockWatch.withLock { $0.resume(memory, time.milliseconds, boot: Timestamp.boot, sinceBoot: now) }
+  }
+
+  /// Keeps what was heard of the clock for `resumeClock`.
+  package func rememberClock() throws(StorageError) {
+    let now = Timestamp.millisecondsSinceBoot
+    guard let memory = clockWatch.withLock({ $0.memory(boot: Timestamp.boot, sinceBoot: now) }) else { return }
+    // Like `check`.
+    _ = try engine.write(.statementLocks) {
+      try CatalogTransaction($0).run(
+        "INSERT INTO heartbeat (id, beats, clock) VALUES (1, 1, ?) ON CONFLICT (id) DO UPDATE SET clock = excluded.clock",
+        [String(decoding: try JSONEncoder().encode(memory), as: UTF8.self)])
+    }
   }
 
   /// How far the catalog's clock is ahead of this machine's, in seconds.

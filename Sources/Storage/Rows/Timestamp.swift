@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 
 /// A time in UTC, to the millisecond.
 package struct Timestamp: Sendable, Hashable, Comparable {
@@ -23,6 +23,12 @@ package struct Timestamp: Sendable, Hashable, Comparable {
     unsafe clock_gettime(CLOCK_BOOTTIME, &time)
     return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
   }
+
+  /// Identifies this start of this machine; "" if unknown.
+  static let boot: String = {
+    let text = FileManager.default.contents(atPath: "/proc/sys/kernel/random/boot_id") ?? Data()
+    return String(decoding: text, as: UTF8.self).trimmingCharacters(in: .newlines)
+  }()
 
   /// The time in RFC 3339 format, "2026-11-21T04:05:06.789Z", for the years 0000 to 9999.
   package var rfc3339: String {

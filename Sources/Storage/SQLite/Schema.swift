@@ -38,7 +38,7 @@ enum Schema {
   }
 
   /// `name_folded` is `NameSearch.fold(name)`. `heartbeat` has a single row, updated to verify that the catalog is
-  /// writable.
+  /// writable; its `clock` is a `ClockMemory`.
   ///
   /// `nonce`, `node` and `lease_until` describe a job's latest attempt (see Job+Lease.swift). Each postponement, of a
   /// job whose store of media failed, is also an interruption. `attempts` has one row per attempt, inserted before the
@@ -150,7 +150,8 @@ enum Schema {
 
     CREATE TABLE heartbeat (
       id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
-      beats INTEGER NOT NULL
+      beats INTEGER NOT NULL,
+      clock TEXT
     ) STRICT;
 
     """
