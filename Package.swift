@@ -59,7 +59,7 @@ let package = Package(
     .target(name: "PostgresStorage", dependencies: ["Storage", "CPostgres"], swiftSettings: strict),
     .target(name: "S3Storage", dependencies: ["Storage", "CCurl"], swiftSettings: strict),
     .target(name: "Labels", swiftSettings: strict),
-    .target(name: "AudioIO", dependencies: ["CLinux", "CSndfile"], swiftSettings: strict),
+    .target(name: "AudioIO", dependencies: ["Terms", "CLinux", "CSndfile"], swiftSettings: strict),
     .target(name: "Media", dependencies: ["CLinux"], swiftSettings: strict),
     .target(
       name: "Waveform", dependencies: ["Terms", "CLinux", "CPeaks", "CPNG"], swiftSettings: strict,

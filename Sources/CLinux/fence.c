@@ -93,9 +93,9 @@ bool stillwave_can_drop_root(void) {
 
 // MARK: Worker
 
-int stillwave_fence_worker(const char *source, const char *folder) {
+int stillwave_fence_worker(const char *source, const char *folder, const char *const *outputs) {
   stillwave_close_to_others();
-  int failure = stillwave_fence_files(source, folder);
+  int failure = stillwave_fence_files(source, folder, outputs);
   if (failure != 0 && stillwave_landlock_version() > 0) return failure;
   if (geteuid() == 0) {
     // Sending a signal needs permission even if the kernel sends it because a parent ended. With the real user set to
@@ -105,7 +105,11 @@ int stillwave_fence_worker(const char *source, const char *folder) {
     stillwave_close_to_others();
   }
   drop_capabilities(source, folder);
-  failure = stillwave_filter_calls(folder != NULL, NULL);
+  return 0;
+}
+
+int stillwave_filter_worker(bool writes) {
+  int failure = stillwave_filter_calls(writes, NULL);
   return failure != 0 && stillwave_has_filter() ? failure : 0;
 }
 

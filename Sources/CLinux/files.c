@@ -80,8 +80,9 @@ static int enforce(struct rules *rules) {
 static const uint64_t reading = LANDLOCK_ACCESS_FS_READ_FILE;
 static const uint64_t writing = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | truncating;
 static const uint64_t running = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE;
-static const uint64_t working = writing | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
-                                LANDLOCK_ACCESS_FS_REMOVE_FILE;
+static const uint64_t listing =
+    LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE;
+static const uint64_t making = writing | listing | LANDLOCK_ACCESS_FS_MAKE_REG;
 
 // Files that the C library reads when a process starts using several processors, and harmless devices.
 static void allow_common(struct rules *rules) {
@@ -92,11 +93,12 @@ static void allow_common(struct rules *rules) {
   allow(rules, "/dev/urandom", reading);
 }
 
-int stillwave_fence_files(const char *source, const char *folder) {
+int stillwave_fence_files(const char *source, const char *folder, const char *const *outputs) {
   // Signals are left to the system call filter, because the signal that ends ffmpeg with its worker must get through.
   struct rules rules = nothing(false);
   allow(&rules, source, reading);
-  if (folder != NULL) allow(&rules, folder, working);
+  if (folder != NULL) allow(&rules, folder, outputs == NULL ? making : listing);
+  for (; outputs != NULL && *outputs != NULL; outputs++) allow(&rules, *outputs, writing);
   allow_common(&rules);
   return enforce(&rules);
 }
@@ -154,8 +156,8 @@ int stillwave_fence_program_files(const char *path, int input, int output) {
 #else
 int stillwave_landlock_version(void) { return 0; }
 
-int stillwave_fence_files(const char *source, const char *folder) {
-  (void)source, (void)folder;
+int stillwave_fence_files(const char *source, const char *folder, const char *const *outputs) {
+  (void)source, (void)folder, (void)outputs;
   return ENOSYS;
 }
 

@@ -48,12 +48,10 @@ static const char *const common[] = {
     "getrlimit", "sysinfo", "uname", "getrandom", "getpid", "getppid", "getpgrp", "getpgid", "getsid", "getuid",
     "geteuid", "getgid", "getegid", "getresuid", "getresgid", "getgroups", "capget"};
 
-// Our own code: queues, waiting for the programs it started, and creating, saving, and removing files.
+// Our own code: waiting for the programs it started, and saving and removing files.
 static const char *const workers[] = {
-    "epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait", "epoll_pwait", "epoll_pwait2", "eventfd2",
-    "timerfd_create", "timerfd_settime", "timerfd_gettime", "signalfd4", "wait4", "waitid", "flock", "fsync",
-    "fdatasync", "ftruncate", "fallocate", "sync_file_range", "copy_file_range", "sendfile", "unlink", "unlinkat",
-    "rename", "renameat", "renameat2", "umask"};
+    "wait4", "waitid", "flock", "fsync", "fdatasync", "ftruncate", "fallocate", "sync_file_range", "copy_file_range",
+    "sendfile", "unlink", "unlinkat", "umask"};
 
 struct filter {
   scmp_filter_ctx rules;
@@ -105,11 +103,7 @@ static void allow_by_arguments(struct filter *filter, uint32_t self) {
   allow_bits(filter, "mmap", 3, kinds, 0);
   allow_bits(filter, "mmap", 3, kinds, MAP_ANONYMOUS);
   allow_bits(filter, "mmap", 3, kinds, MAP_SHARED);
-  // Only threads of this process, without new namespaces. The flags of clone3 are in memory, where a filter can't see
-  // them; if that call is missing, the C library uses this one.
-  static const uint64_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
-                                     CLONE_NEWPID | CLONE_NEWNET;
-  allow_bits(filter, "clone", 0, CLONE_THREAD | namespaces, CLONE_THREAD);
+  // The flags of clone3 are in memory, where a filter can't see them; without that call, the C library uses clone.
   int clone3 = seccomp_syscall_resolve_name("clone3");
   if (filter->failure == 0 && clone3 >= 0)
     filter->failure = -seccomp_rule_add(filter->rules, SCMP_ACT_ERRNO(ENOSYS), clone3, 0);
@@ -121,9 +115,6 @@ static void allow_by_arguments(struct filter *filter, uint32_t self) {
     allow_if(filter, "kill", 2,
              (struct scmp_arg_cmp[]){SCMP_CMP64(0, SCMP_CMP_EQ, (uint64_t)ended[index]),
                                      SCMP_CMP64(1, SCMP_CMP_EQ, SIGKILL)});
-  // The calling thread's own priority, which Dispatch queues set.
-  allow_if(filter, "setpriority", 2,
-           (struct scmp_arg_cmp[]){SCMP_CMP64(0, SCMP_CMP_EQ, PRIO_PROCESS), SCMP_CMP64(1, SCMP_CMP_EQ, 0)});
   // Reading its own limits, without setting new ones.
   allow_if(filter, "prlimit64", 2,
            (struct scmp_arg_cmp[]){SCMP_CMP64(0, SCMP_CMP_EQ, 0), SCMP_CMP64(2, SCMP_CMP_EQ, 0)});
@@ -159,6 +150,10 @@ static int make(struct filter *filter, bool writes, const char *executed, uint32
     // The mode must not leave a lent file accessible to others: see stillwave_take_back.
     allow_bits(filter, "fchmod", 1, 07077, 0);
   } else {
+    // Only threads of this process, without new namespaces. A worker has started its threads.
+    static const uint64_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
+                                       CLONE_NEWPID | CLONE_NEWNET;
+    allow_bits(filter, "clone", 0, CLONE_THREAD | namespaces, CLONE_THREAD);
     // Only the program whose path is at this very address. After execve there is no such string there. If the program
     // puts one there, Landlock still executes only the same program, inside the same fence.
     allow_value(filter, "execve", 0, (uint64_t)(uintptr_t)executed);
@@ -167,7 +162,7 @@ static int make(struct filter *filter, bool writes, const char *executed, uint32
 }
 
 static int load(struct filter *filter) {
-  // Applies to all threads, because the runtime may have started some.
+  // Applies to all threads.
   seccomp_attr_set(filter->rules, SCMP_FLTATR_CTL_TSYNC, 1);
   return -seccomp_load(filter->rules);
 }

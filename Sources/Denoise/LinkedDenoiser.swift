@@ -1,4 +1,5 @@
 import Dispatch
+import Terms
 
 /// Removes noise from a recording whose channels are linked in groups: a Denoiser for each, side by side.
 ///
@@ -66,11 +67,16 @@ package struct LinkedDenoiser: ~Copyable {
   }
 
   /// Runs `work` once for each group; every other group on a second thread, if wanted.
-  private func inTurn(_ work: @Sendable (LinkedGroup) -> Void) {
-    let groups = self.groups, threads = usesSecondThread ? 2 : 1
-    DispatchQueue.concurrentPerform(iterations: threads) { thread in
-      for index in stride(from: thread, to: groups.count, by: threads) { work(groups[index]) }
-    }
+  private func inTurn(_ work: @escaping @Sendable (LinkedGroup) -> Void) {
+    let groups = self.groups, isDone = DispatchSemaphore(value: 0)
+    let isShared =
+      usesSecondThread
+      && Threads.shared.run {
+        for index in stride(from: 1, to: groups.count, by: 2) { work(groups[index]) }
+        isDone.signal()
+      }
+    for index in stride(from: 0, to: groups.count, by: isShared ? 2 : 1) { work(groups[index]) }
+    if isShared { isDone.wait() }
   }
 
   /// Interleaves what all groups have.

@@ -7,6 +7,9 @@ extension DenoiseRecording {
   /// The first stage's part of the progress.
   private static let cleaningShare = 0.7
 
+  /// The path of the file between the two stages.
+  static func between(_ output: String) -> String { output + ".cleaned" }
+
   /// Cleans, then brings the result to a loudness; see NormalizeLoudness. The file between the two stages lies beside
   /// the output and is removed.
   /// - Parameters:
@@ -15,7 +18,7 @@ extension DenoiseRecording {
   func run(
     toLoudness target: Double, isLossy: Bool?, progress: (WorkerProgress) -> Void
   ) throws(ProcessingError) -> DenoiseOutcome {
-    let between = output + ".cleaned"
+    let between = Self.between(output)
     defer { unsafe _ = unlink(between) }
     let pair = LoudnessPair()
     var latest = WorkerProgress(fraction: 0, readyFrames: 0, totalFrames: nil, estimatedFrames: nil)

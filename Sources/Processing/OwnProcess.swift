@@ -1,4 +1,5 @@
 import CLinux
+import Glibc
 
 /// Protects this process's secrets from other processes of the same user.
 package enum OwnProcess {
@@ -13,6 +14,18 @@ package enum OwnProcess {
 
   /// Overwrites the value of a command-line flag in place, because everyone on the machine can read it.
   package static func eraseArgument(_ name: String) { unsafe stillwave_erase_argument(name) }
+
+  /// Moves this process into a control group, whose folder this is. Throws `.system` if that fails.
+  package static func join(group: String) throws(ProcessingError) {
+    let path = group + "/cgroup.procs"
+    let file = unsafe open(path, O_WRONLY | O_CLOEXEC)
+    guard file >= 0 else { throw .system(operation: "open", path: path, errno: errno) }
+    defer { close(file) }
+    let text = Array("\(getpid())".utf8)
+    guard unsafe write(file, text, text.count) == text.count else {
+      throw .system(operation: "write", path: path, errno: errno)
+    }
+  }
 
   /// Makes all inherited descriptors, except the standard ones, close when a child starts another program.
   package static func keepDescriptors() { stillwave_keep_descriptors() }

@@ -1,6 +1,7 @@
 import AudioIO
 import Dispatch
 import Synchronization
+import Terms
 import Waveform
 
 /// Slices finer than a pyramid's finest level, computed from the samples of a file that stays open. Use it from one
@@ -77,12 +78,12 @@ private final class DecodedElsewhere: Sendable {
   private let isDone = DispatchSemaphore(value: 0)
 
   init(_ decode: @escaping @Sendable () throws(AudioIOError) -> [Int16]) {
-    // A serial queue gets a thread at once, no matter how many other queues wait.
-    DispatchQueue(label: "slice").async { [self] in
+    let work = { @Sendable [self] in
       let decoded = Result { () throws(AudioIOError) in try decode() }
       result.withLock { $0 = decoded }
       isDone.signal()
     }
+    if !Threads.shared.run(work) { work() }
   }
 
   /// Waits for the samples. Call it only once.

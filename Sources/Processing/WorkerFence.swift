@@ -17,7 +17,7 @@ package struct WorkerFence: Codable, Sendable, Equatable {
   /// Maximum length of each file written, in bytes.
   package var outputBytes: Int64
 
-  /// Maximum number of open files: a handle per thread, and those of the dispatch queues.
+  /// Maximum number of open files: a handle per thread, and the files written.
   package static let descriptorLimit = 64
 
   /// Creates a value from its parts, each 0 or more.
@@ -39,16 +39,21 @@ package struct WorkerFence: Codable, Sendable, Equatable {
     self.init(memoryBytes: memory, processorSeconds: seconds, outputBytes: output)
   }
 
-  /// Permanently fences in this process: it may read the file `source` and write in `folder`. Call it before the
-  /// process has other threads, which would keep their files and their rights. Returns the errno if the kernel refused
-  /// a part of the fence that it supports; then the process must not open any file. nil if everything that the kernel
-  /// supports is in force.
-  package func enter(source: String, folder: String?) -> Int32? {
+  /// Permanently fences in this process: it may read the file `source`, and the files in `folder`, write `outputs`, of
+  /// which all exist, and remove files. If that is nil, it may also create files in the folder. It may use `threads` of
+  /// `Threads` and can't start others. Call it before the process has other threads, which would keep their files and
+  /// their rights. Returns the errno if the kernel refused a part of the fence that it supports; then the process must
+  /// not open any file. nil if everything that the kernel supports is in force.
+  package func enter(source: String, folder: String?, outputs: [String]? = [], threads: Int = 0) -> Int32? {
     unsafe stillwave_on_memory_exhausted(
       String(decoding: WorkerReport.failed(memoryExhausted).line(), as: UTF8.self))
     stillwave_lower_limits(
       UInt64(memoryBytes), UInt64(processorSeconds), UInt64(outputBytes), UInt64(Self.descriptorLimit))
-    let refusal = unsafe stillwave_fence_worker(source, folder)
+    let paths = unsafe outputs.map { unsafe $0.map { unsafe UnsafePointer(strdup($0)) } + [nil] }
+    var refusal = unsafe stillwave_fence_worker(source, folder, paths)
+    guard refusal == 0 else { return refusal }
+    Threads.shared.prepare(threads)
+    refusal = stillwave_filter_worker(folder != nil)
     return refusal == 0 ? nil : refusal
   }
 

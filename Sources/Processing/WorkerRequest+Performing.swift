@@ -29,6 +29,18 @@ extension WorkerRequest {
     }
   }
 
+  /// The number of threads that the work uses besides the first.
+  package var helperCount: Int {
+    switch work {
+    case .waveform: threadCount > 1 ? decoderCount : 0
+    case .denoise: threadCount > 1 ? 1 : 0
+    default: 0
+    }
+  }
+
+  /// More than four threads would take more memory and wait for the disk.
+  private var decoderCount: Int { min(threadCount, 4) }
+
   private func beginProbe() throws(ProcessingError) -> Begun {
     let look = try look()
     return { (_) throws(ProcessingError) in
@@ -65,9 +77,8 @@ extension WorkerRequest {
           findsNoiseRegions: work.findsNoiseRegions
         ).run(progress: progress)
       } else {
-        // More than four threads would take more memory and wait for the disk.
         analysis = try AnalyzeRecording(
-          source: source, pyramid: work.pyramid, limits: limits, threads: min(threadCount, 4),
+          source: source, pyramid: work.pyramid, limits: limits, threads: decoderCount,
           findsNoiseRegions: work.findsNoiseRegions, soundMap: work.soundMap
         ).run(progress: progress)
       }

@@ -61,6 +61,8 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
   package var limits: AudioLimits
   /// The resources that the worker may use; nil for a command, which isn't fenced in.
   package var fence: WorkerFence?
+  /// The folder of the control group to join first; nil for none.
+  package var group: String?
   /// The ffmpeg to use: a path, or a name to look up on PATH, or `noFFmpeg`.
   package var ffmpeg: String
   /// Makes a look at a file that only ffmpeg can read fail with `WorkerFailure.needsFFmpegCode`.

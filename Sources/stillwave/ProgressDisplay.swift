@@ -110,10 +110,19 @@ extension ProgressDisplay {
     guard unsafe access(request.source, R_OK) == 0 else {
       throw ProcessingError.system(operation: "open", path: request.source, errno: errno)
     }
+    // Before ffmpeg is started, which inherits it.
+    if let group = request.group { try OwnProcess.join(group: group) }
     let begun = try request.begin()
-    if let fence = request.fence { try enter(fence, for: request) }
-    Interruption.watch(standardInput: request.fence != nil)
+    if let fence = request.fence {
+      try enter(fence, for: request)
+      guard Interruption.endWithStandardInput() else {
+        throw ProcessingError.system(operation: "pthread_create", path: request.source, errno: EAGAIN)
+      }
+    } else {
+      Interruption.watch()
+    }
     if let folder = request.folder { try WorkFolderLock.take(folder) }
+    defer { if request.fence != nil { request.removeUnusedOutputs() } }
     return try begun { show($0) }
   }
 
@@ -121,7 +130,11 @@ extension ProgressDisplay {
     // libsndfile keeps the packets of ALAC in the current folder until it knows their number, and a worker can write
     // only to this folder.
     if let folder = request.folder, folder.hasPrefix("/"), request.source.hasPrefix("/") { unsafe _ = chdir(folder) }
-    guard let refusal = fence.enter(source: request.source, folder: request.folder) else { return }
+    let outputs = try request.createOutputs()
+    // One waits for the end of standard input.
+    let threads = 1 + request.helperCount
+    let refusal = fence.enter(source: request.source, folder: request.folder, outputs: outputs, threads: threads)
+    guard let refusal else { return }
     if style == .json { StandardStreams.write(WorkerReport.unfenced(refusal).line()) }
     throw .system(operation: "fence", path: request.source, errno: refusal)
   }

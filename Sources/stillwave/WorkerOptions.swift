@@ -32,7 +32,7 @@ struct WorkerOptions: ParsableArguments {
     do throws(CommandFailure) {
       try TemporaryFiles.shared.makeFolder()
       guard input == OutputFile.standardName else { return }
-      Interruption.watch(standardInput: false)
+      Interruption.watch()
       input = try InputFile.receive()
     } catch {
       TemporaryFiles.shared.removeAll()

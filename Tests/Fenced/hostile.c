@@ -4,6 +4,7 @@
 //   service=PID
 //   data=PATH       the data folder
 //   other=PATH      another recording's audio
+//   threads=COUNT   start so many threads, if possible, and hang
 //   hang=yes        hang forever
 //
 // The results are printed as the name of a codec, which the answer to an upload repeats: `mem=13 environ=13 …`, where
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -124,6 +126,20 @@ static int has_variables(void) {
   return ENOENT;
 }
 
+static void *sleep_forever(void *argument) {
+  for (;;) pause();
+  return argument;
+}
+
+static void start_threads(int count) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 1 << 16);
+  pthread_t thread;
+  while (count-- > 0 && pthread_create(&thread, &attributes, sleep_forever, NULL) == 0) continue;
+  sleep_forever(NULL);
+}
+
 static int signal_by_descriptor(pid_t service) {
   int ends[2];
   if (pipe(ends) != 0) return errno;
@@ -133,6 +149,7 @@ static int signal_by_descriptor(pid_t service) {
 int be_hostile(const char *name) {
   ssize_t got = pread(3, input, sizeof input - 1, 0);
   (void)got;
+  if (*target("threads") != 0) start_threads(atoi(target("threads")));
   while (*target("hang") != 0) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
   pid_t service = atoi(target("service"));
   const char *other = target("other");
@@ -174,6 +191,7 @@ int be_hostile(const char *name) {
   TRY("read-input", try_open("/proc/self/fd/3", O_RDONLY) == 0 ? EPERM : 0);
   TRY("user", (int)geteuid());
   if (!is_probe) TRY("open-output", try_open("/proc/self/fd/4", O_WRONLY | O_CREAT | O_TRUNC));
+  if (!is_probe) TRY("more-files", try_open("more", O_WRONLY | O_CREAT));
   if (!is_probe) TRY("calls", refused_calls() == 0 ? EPERM : 0);
   if (is_probe) printf("\"}]}");
   printf("\n");

@@ -42,6 +42,16 @@ static int start_thread(void) {
   return failure != 0 ? failure : pthread_join(thread, NULL);
 }
 
+// Starts as many threads as it can, at most 5,000.
+static int start_many_threads(void) {
+  pthread_t thread;
+  for (int count = 0; count < 5000; count++) {
+    int failure = pthread_create(&thread, NULL, nothing, NULL);
+    if (failure != 0) return failure;
+  }
+  return 0;
+}
+
 static int start_process(pid_t child) {
   if (child < 0) return errno;
   if (child == 0) _exit(0);
@@ -119,6 +129,19 @@ static int write_much(int folder) {
   return 0;
 }
 
+// Makes this many files and fills each up to the limit.
+static int make_many(int folder, int count) {
+  static char piece[1 << 20];
+  for (int number = 0; number < count; number++) {
+    char name[16];
+    snprintf(name, sizeof name, "more-%d", number);
+    int file = make(folder, name);
+    if (file < 0 || (count < 100 && write(file, piece, sizeof piece) < 0)) return errno;
+    close(file);
+  }
+  return 0;
+}
+
 static int spin(void) {
   for (volatile long count = 0;; count++) {}
 }
@@ -137,9 +160,9 @@ static void *other_thread(void *argument) {
 }
 
 static int work_on_files(int folder) {
-  if (make(folder, "first") < 0 || renameat(folder, "first", folder, "second") < 0) return errno;
-  if (openat(folder, "second", O_RDONLY) < 0 || openat(folder, ".", O_RDONLY | O_DIRECTORY) < 0) return errno;
-  return result(unlinkat(folder, "second", 0));
+  if (make(folder, "output") < 0) return errno;
+  if (openat(folder, "output", O_RDONLY) < 0 || openat(folder, ".", O_RDONLY | O_DIRECTORY) < 0) return errno;
+  return result(unlinkat(folder, "output", 0));
 }
 
 static int has_no_capabilities(void) {
@@ -173,7 +196,7 @@ static int wait_for_child(void) {
 }
 
 static int open_to_others(int folder) {
-  int file = make(folder, "first");
+  int file = make(folder, "output");
   return file < 0 ? 0 : result(fchmod(file, 0666));
 }
 
@@ -183,6 +206,10 @@ static int try(const char *deed, const char *source, int folder) {
   if (strcmp(deed, name) == 0) return attempt
   DEED("nothing", 0);
   DEED("thread", start_thread());
+  DEED("many-threads", start_many_threads());
+  DEED("many-files", make_many(folder, 20000));
+  DEED("full-files", make_many(folder, 8));
+  DEED("rename", result(renameat(folder, "output", folder, "other")));
   DEED("read-limit", read_limit());
   DEED("wait-for-child", wait_for_child());
   DEED("own-priority", result(setpriority(PRIO_PROCESS, 0, 19)));
@@ -291,9 +318,15 @@ int main(int count, char **words) {
   pthread_t early;
   pthread_create(&early, NULL, other_thread, &fenced);
   stillwave_lower_limits(strtoull(words[1], NULL, 10), strtoull(words[2], NULL, 10), strtoull(words[3], NULL, 10), 64);
-  // For deeds that only read, the worker has no folder, as it writes nothing.
+  // For deeds that only read, the worker has no folder, as it writes nothing. For those that make files, it may.
   bool reads = strncmp(deed, "reading-", 8) == 0;
-  int refusal = stillwave_fence_worker(source, reads ? NULL : words[5]);
+  char output[4096];
+  snprintf(output, sizeof output, "%s/output", words[5]);
+  if (!reads) close(make(folder, "output"));
+  bool makes = strncmp(deed, "making-", 7) == 0;
+  const char *const outputs[] = {output, NULL};
+  int refusal = stillwave_fence_worker(source, reads ? NULL : words[5], makes ? NULL : outputs);
+  if (refusal == 0) refusal = stillwave_filter_worker(!reads);
   __atomic_store_n(&fenced, 1, __ATOMIC_RELEASE);
   void *outcome;
   pthread_join(early, &outcome);
@@ -302,6 +335,7 @@ int main(int count, char **words) {
     return 3;
   }
   if (reads) deed += 8;
+  if (makes) deed += 7;
   printf("%ld\n", strcmp(deed, "early-thread") == 0 ? (long)outcome : try(deed, source, folder));
   fflush(stdout);
   return 0;

@@ -51,9 +51,8 @@ struct WorkerFenceTests {
   @Test(
     "a worker may do what it needs to",
     arguments: [
-      "nothing", "thread", "read-limit", "signal-self", "read-source", "work-on-files", "allocate-some", "dump",
-      "rights", "capabilities", "reading-read-source", "reading-thread",
-      "wait-for-child", "own-priority",
+      "nothing", "read-limit", "signal-self", "read-source", "work-on-files", "allocate-some", "dump",
+      "rights", "capabilities", "reading-read-source", "wait-for-child", "making-many-files",
     ], ways)
   func allowed(_ deed: String, _ way: String) throws {
     #expect(try outcome(of: way + deed) == Outcome(output: "0"))
@@ -66,7 +65,8 @@ struct WorkerFenceTests {
       "old-fork", "trace", "signal-parent", "signal-all", "signal-parents-thread", "mount", "namespace", "root", "bpf",
       "io-uring", "shared-memory", "device", "become-root", "raise-memory", "raise-seconds", "lower-parents-limit",
       "signal-by-descriptor", "priority-of-parent", "namespace-thread", "outlive-parent", "type", "be-dumpable",
-      "open-to-others", "old-table", "cut-source", "map-shared", "map-shared-validated", "map-stack", "memory-file",
+      "thread", "many-threads", "reading-thread", "own-priority", "rename", "open-to-others", "old-table", "cut-source",
+      "map-shared", "map-shared-validated", "map-stack", "memory-file",
     ], ways)
   func refused(_ deed: String, _ way: String) throws {
     #expect(try outcome(of: way + deed) == Outcome(output: "\(EPERM)"))
@@ -88,7 +88,8 @@ struct WorkerFenceTests {
     "a worker opens only its source and its folder's files, if the kernel supports that",
     arguments: [
       "write-source", "remove-source", "read-outside", "list-outside", "make-outside",
-      "read-secrets", "parents-memory", "parents-environment", "parents-input", "passwords", "core-pattern",
+      "many-files", "full-files", "read-secrets", "parents-memory", "parents-environment", "parents-input", "passwords",
+      "core-pattern",
     ])
   func otherFiles(_ deed: String) throws {
     guard FenceSupport.current.landlockVersion > 0 else { return print("Not tried: no Landlock here") }

@@ -1,4 +1,4 @@
-import Dispatch
+import Terms
 
 // Reading on several cores. The recording is cut into segments of L frames. Each of W workers has its own reader,
 // decodes the next segment that none has begun, and processes its samples at once, while they are in its core's cache.
@@ -69,13 +69,12 @@ package struct SegmentedReader<Work: SegmentWork>: ~Copyable {
     if workers > 1, pays,
       reader.claimedFrames ?? 0 >= Self.segmentsPerWorker * Int64(workers) * Int64(segmentFrames)
     {
-      isParallel = true
       let queue = SegmentQueue<Work.Result>(limit: 2 * workers)
-      self.queue = queue
       let source = SegmentSource<Work>(
         path: path, map: reader.map, frames: Int64(segmentFrames), tailFrames: max(Self.leastTail, Int64(tailFrames)),
         work: work)
-      for number in 0..<workers { DispatchQueue(label: "decoder \(number)").async { source.decode(into: queue) } }
+      for _ in 0..<workers where Threads.shared.run({ source.decode(into: queue) }) { isParallel = true }
+      self.queue = queue
     }
     self.reader = reader
   }

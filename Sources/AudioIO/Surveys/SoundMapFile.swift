@@ -38,7 +38,7 @@ extension SoundMap {
     self.init(header: header, findings: findings, streams: streams)
   }
 
-  /// Saves the map at `path` atomically. It need not survive a power failure: a torn map is ignored.
+  /// Saves the map at `path`. It need not survive a power failure: a torn map is ignored.
   package func keep(at path: String) throws(AudioIOError) {
     var words = MapWords()
     findings.write(to: &words)
@@ -197,15 +197,12 @@ struct MapWords {
     for range in ranges { append([range.lowerBound, range.upperBound]) }
   }
 
-  /// Writes to a temporary name and renames, so that readers never see a partial file.
+  /// Writes the file. If that fails, there is none.
   func store(at path: String, head: [Int64]) throws(AudioIOError) {
-    let temporary = "\(path).\(getpid())"
-    let file = try EncodedFile(creating: temporary)
     do throws(AudioIOError) {
-      try file.append((head + words).map(\.littleEndian))
-      guard unsafe rename(temporary, path) == 0 else { throw .system(operation: "rename", errno: errno) }
+      try EncodedFile(creating: path).append((head + words).map(\.littleEndian))
     } catch {
-      _ = unsafe unlink(temporary)
+      _ = unsafe unlink(path)
       throw error
     }
   }

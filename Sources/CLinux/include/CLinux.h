@@ -126,11 +126,16 @@ enum { STILLWAVE_UNPRIVILEGED_TASKS = 512 };
 void stillwave_lower_limits(uint64_t memory, uint64_t seconds, uint64_t output, uint64_t descriptors);
 
 // Permanently drops all rights that working on files doesn't need. `source` may be read. In `folder`, which may be
-// NULL, files may be created, read, written, and removed (Landlock; open files stay open). System calls that filter.c
-// doesn't list fail with EPERM in all threads. Root keeps no capability, except CAP_DAC_OVERRIDE if it can't access
-// these two without it. Call it before other threads start: only the filter affects those. Returns 0, or the errno if
-// the kernel supports Landlock or the filter but refused it; features that the kernel lacks are skipped.
-int stillwave_fence_worker(const char *source, const char *folder);
+// NULL, files may be read and removed, and `outputs`, which exist and end with NULL, also written. If that is NULL, any
+// file may be created and written there (Landlock; open files stay open). Root keeps no capability, except
+// CAP_DAC_OVERRIDE if it can't access these two without it. Call it before other threads start, which inherit the
+// fence. Returns 0, or the errno if the kernel supports Landlock but refused it; if the kernel lacks it, it's skipped.
+int stillwave_fence_worker(const char *source, const char *folder, const char *const *outputs);
+
+// Completes that fence once all threads have started: system calls that filter.c doesn't list fail with EPERM in all
+// of them, and no other can be started. `writes`: whether files may be opened for writing. Returns 0, or the errno if
+// the kernel supports filters but refused this one.
+int stillwave_filter_worker(bool writes);
 
 // A program to execute, with the descriptors that it gets besides the standard ones.
 struct stillwave_program {
@@ -178,7 +183,7 @@ void stillwave_on_memory_exhausted(const char *line);
 int stillwave_landlock_version(void);
 
 // Limits this thread, and threads it starts, to these files. Returns 0 or an errno.
-int stillwave_fence_files(const char *source, const char *folder);
+int stillwave_fence_files(const char *source, const char *folder, const char *const *outputs);
 
 // Does the same for a program: itself, its libraries, and the files of the two descriptors, which may be -1.
 int stillwave_fence_program_files(const char *path, int input, int output);

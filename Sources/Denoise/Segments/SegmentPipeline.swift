@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import Terms
 
 /// Runs the tasks of SegmentSchedule on the thread that brings the sound, and on a second one if wanted.
 ///
@@ -39,7 +40,8 @@ final class SegmentPipeline: @unchecked Sendable {  // see `sums`
   /// thread until it's released.
   private let sums: [RowRing]
   private let workspace: Workspace
-  private let second: (queue: DispatchQueue, workspace: Workspace)?
+  /// The space of the second thread, if there is one.
+  private let second: Workspace?
   private let hasEndedTask = DispatchSemaphore(value: 0)
 
   init(
@@ -63,7 +65,7 @@ final class SegmentPipeline: @unchecked Sendable {  // see `sums`
       RowRing(width: (grid.segmentHops + 3) * frame.hop, count: channels)
     }
     workspace = Workspace(frame: frame)
-    second = usesSecondThread ? (DispatchQueue(label: "denoise"), Workspace(frame: frame)) : nil
+    second = usesSecondThread ? Workspace(frame: frame) : nil
   }
 
   // MARK: For the first thread
@@ -173,7 +175,7 @@ final class SegmentPipeline: @unchecked Sendable {  // see `sums`
       return work
     }
     guard let work else { return }
-    second.queue.async { [self] in runTasks(from: work, second.workspace) }
+    if !Threads.shared.run({ [self] in runTasks(from: work, second) }) { runTasks(from: work, second) }
   }
 
   private func runTasks(from first: Work, _ workspace: Workspace) {

@@ -28,7 +28,7 @@ package struct ReaderService {
     guard words.count == 2, let fence = WorkerFence(text: String(words[0])) else { return }
     // The name of an open file, which leads to it even after it was deleted. It has no other for this process.
     let path = "/proc/self/fd/\(file)"
-    if let refusal = fence.enter(source: path, folder: nil) {
+    if let refusal = fence.enter(source: path, folder: nil, threads: 1) {
       send(.failed(WorkerFailure(code: "worker_failed", detail: "The fence failed (errno \(refusal)).", retry: true)))
       return
     }

@@ -8,8 +8,8 @@ struct WrittenFile: ~Copyable {
   private let path: String
   private let closesLater: Bool
 
-  /// Creates a new file. Unlinks an existing one instead of truncating it, so that processes that have it open keep it.
-  /// With `closingLater`, it is closed in the background.
+  /// Creates a new file, or takes an empty one, as a fenced worker does. Unlinks any other instead of truncating
+  /// it, so that processes that have it open keep it. With `closingLater`, it is closed in the background.
   init(creating path: String, closingLater: Bool = false) throws(WaveformError) {
     self.init(owning: try Self.create(path), path: path, closesLater: closingLater)
   }
@@ -19,8 +19,13 @@ struct WrittenFile: ~Copyable {
   }
 
   private static func create(_ path: String) throws(WaveformError) -> Int32 {
-    if unsafe unlink(path) != 0, errno != ENOENT { throw .io(operation: "unlink", path: path, errno: errno) }
-    let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+    var status = stat()
+    let isEmpty = unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_size == 0
+    if !isEmpty, unsafe unlink(path) != 0, errno != ENOENT {
+      throw .io(operation: "unlink", path: path, errno: errno)
+    }
+    let flags = isEmpty ? O_NOFOLLOW : O_CREAT | O_EXCL
+    let descriptor = unsafe open(path, O_WRONLY | O_CLOEXEC | flags, 0o644)
     guard descriptor >= 0 else { throw .io(operation: "create", path: path, errno: errno) }
     return descriptor
   }

@@ -79,7 +79,7 @@ struct WriteOrderTests {
   }
 
   /// The path of strace, if it may trace.
-  private static var tracer: String? {
+  static var tracer: String? {
     let path = "/usr/bin/strace"
     guard FileManager.default.isExecutableFile(atPath: path),
       let tried = try? Command(path, ["-o", "/dev/null", "/bin/true"]).finish()
