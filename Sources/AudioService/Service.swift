@@ -76,6 +76,7 @@ package final class Service: Sendable {
     self.server = server
     operators = Self.operatorsServer(configuration, context)
     nodes = NodeServer(context)
+    WorkerSignals.log(to: context.log)
     context.metrics.watch { [weak server] in server?.statistics ?? ServerStatistics() }
     // What lies in a shared folder may be another node's work.
     if !storage.isShared, let store = storage.media.folder {

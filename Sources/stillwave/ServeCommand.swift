@@ -32,6 +32,8 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     _ = signal(SIGXFSZ, SIG_IGN)
     // Only the owner can read recordings, even if others use the machine. Workers inherit this.
     umask(0o077)
+    // Before there are children.
+    _ = WorkerGroups.own
     configuration.workerTemplate = WorkerTemplate(program: configuration.program)
     configuration.takesInShortUploads = true
     let termination = Termination(

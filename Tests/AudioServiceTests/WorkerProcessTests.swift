@@ -17,16 +17,18 @@ import Testing
   /// Runs `script` to its end. `killed` kills it at its first report. `ended` is called at its end, even if the test
   /// itself is delayed.
   private func run(
-    _ script: String, input: [UInt8] = [], on file: String = "", killed: Bool = false,
-    ended: @escaping @Sendable () -> Void = {}
+    _ script: String, input: [UInt8] = [], on file: String = "", killed: Bool = false, in folder: String? = nil,
+    allowing allowance: WorkerAllowance? = nil, ended: @escaping @Sendable () -> Void = {}
   ) async -> Life {
-    let queue = DispatchQueue(label: "test")
+    let (queue, watch) = (DispatchQueue(label: "test"), WorkerWatch(everySeconds: nil))
     return await withCheckedContinuation { continuation in
       queue.async {
         let box = Box()
         box.worker = WorkerProcess.start(
-          program: "/bin/sh", arguments: ["-c", script], input: input, files: [file], queue: queue,
+          program: "/bin/sh", arguments: ["-c", script], input: input, files: [file], folder: folder,
+          allowance: allowance, watch: watch, queue: queue,
           onReport: { report in
+            watch.look()
             box.life.codes.append(report.failure?.code ?? "")
             if killed { box.worker?.kill() }
           },
@@ -95,6 +97,71 @@ import Testing
   @Test("a child that writes an endless line is killed")
   func endlessLine() async {
     #expect(await run("exec tr '\\0' x </dev/zero").exit == .signal(9))
+  }
+
+  /// Each script makes or starts one thing more than it may if `count` is 4.
+  @Test(
+    "a child that uses more than it may is killed, when the service looks",
+    arguments: [
+      ("for n in $(seq $count); do : > $0/$n; done", WorkerExcess.files(limit: 3)),
+      ("head -c $((count * 65536)) /dev/zero > $0/a", .bytes(limit: 3 * 65_536)),
+      ("for n in $(seq $((count - 1))); do sleep 1000 & done", .threads(limit: 3)),
+    ])
+  func excess(_ script: String, _ limit: WorkerExcess) async throws {
+    let folder = try TemporaryFolder()
+    let allowance = WorkerAllowance(threads: 3, files: 3, bytes: 3 * 65_536)
+    func life(_ count: Int) async -> Life {
+      let script = script.replacing("$count", with: "\(count)").replacing("count *", with: "\(count) *")
+        .replacing("count -", with: "\(count) -").replacing("$0", with: folder.path)
+      return await run(
+        script + "; " + Self.line("begun") + "[ \(count) = 4 ] && read line; kill $(jobs -p) 2>/dev/null; exit 0",
+        in: folder.path, allowing: allowance)
+    }
+    #expect(await life(3).exit == .status(0))
+    #expect(await life(4).exit == .exceeded(limit))
+  }
+
+  @Test("a worker's control group limits its threads and those of its programs, and goes with it")
+  func group() async throws {
+    let parent = "/sys/fs/cgroup/pids/stillwave-\(getpid())"
+    guard unsafe mkdir(parent, 0o755) == 0 else { return print("Not tried: no hierarchy of the controller pids here") }
+    defer { unsafe _ = rmdir(parent) }
+    let groups = WorkerGroups(in: parent)
+    let path = try #require(groups.make(threads: 5))
+    let life = await run(
+      "echo 0 > \(path)/cgroup.procs || exit 4; for n in 1 2 3 4; do sleep 1000 & done; "
+        + "(sleep 1000 & echo more) 2>/dev/null | grep -q more && exit 3; kill $(jobs -p); wait; exit 0")
+    #expect(life.exit != .status(3) && life.exit != .status(4))
+    groups.remove(path)
+    #expect(unsafe access(path, F_OK) != 0)
+  }
+
+  @Test("only a control group of this user's is divided")
+  func division() throws {
+    let folder = try TemporaryFolder()
+    func write(_ text: String, _ name: String) throws {
+      try Data(text.utf8).write(to: URL(filePath: folder.path + "/" + name))
+    }
+    #expect(WorkerGroups(dividing: folder.path) == nil)
+    try write("cpu memory\n", "cgroup.controllers")
+    #expect(WorkerGroups(dividing: folder.path) == nil)
+    try write("cpu memory pids\n", "cgroup.controllers")
+    try write("", "cgroup.subtree_control")
+    try FileManager.default.createDirectory(atPath: folder.path + "/service", withIntermediateDirectories: false)
+    try write("", "service/cgroup.procs")
+    #expect(WorkerGroups(dividing: folder.path) != nil)
+    #expect(try String(contentsOfFile: folder.path + "/service/cgroup.procs", encoding: .utf8) == "\(getpid())")
+    #expect(try String(contentsOfFile: folder.path + "/cgroup.subtree_control", encoding: .utf8) == "+pids")
+  }
+
+  @Test("a signal that nobody sent is counted, but not one of the service or of a limit")
+  func signals() async {
+    func count(_ signal: Int32) -> Int { WorkerSignals.bySignal.first { $0.signal == signal }?.count ?? 0 }
+    let before = (count(SIGFPE), count(SIGXCPU), count(SIGABRT))
+    #expect(await run("kill -FPE $$").exit == .signal(SIGFPE))
+    #expect(await run("kill -XCPU $$").exit == .signal(SIGXCPU))
+    #expect(await run(Self.line("memory_limit") + "kill -ABRT $$").exit == .signal(SIGABRT))
+    #expect((count(SIGFPE), count(SIGXCPU), count(SIGABRT)) == (before.0 + 1, before.1, before.2))
   }
 
   @Test("a missing program has its own kind of exit")

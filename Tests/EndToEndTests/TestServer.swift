@@ -32,6 +32,9 @@ final class TestServer {
 
   private var isKilled = false
 
+  /// Whether the test ends workers by signals. Otherwise, one that a signal has ended is a failure.
+  var losesWorkers = false
+
   deinit {
     tellOfItsOwnEnd()
     command.signal(SIGKILL)
@@ -39,8 +42,18 @@ final class TestServer {
 
   /// If the service ended by itself, records that as a failure: otherwise a test would report only refused connections.
   private func tellOfItsOwnEnd() {
+    tellOfLostWorkers()
     guard !isKilled, !command.isRunning, let finished = try? command.finish(), finished.status != 0 else { return }
     Issue.record("the service ended by itself, with status \(finished.status): \(finished.errors.suffix(2000))")
+  }
+
+  private func tellOfLostWorkers() {
+    guard !losesWorkers, let errors = try? contents(command.folder.file("errors")) else { return }
+    let line = String(decoding: errors, as: UTF8.self).split(separator: "\n")
+      .first { $0.contains("a worker was ended by a signal that the service didn't send") }
+    if let line { Issue.record("\(line)") }
+    // Once is enough.
+    losesWorkers = line != nil
   }
 
   var processID: pid_t { command.processID }

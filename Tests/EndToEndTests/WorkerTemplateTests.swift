@@ -59,6 +59,7 @@ struct WorkerTemplateTests {
   @Test("a template is replaced after a worker has crashed")
   func crash() throws {
     let server = try TestServer()
+    server.losesWorkers = true
     let template = try #require(server.template())
     let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)
     let job = try #require(try server.client.denoise(source, #"{"noise":{"start":1,"end":3}}"#)["id"].string)

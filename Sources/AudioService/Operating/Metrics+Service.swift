@@ -65,6 +65,9 @@ extension Context {
     histogram("stillwave_lane_wait_seconds", "Time that requests waited for their client's turn.", byLane(\.waits))
     histogram("stillwave_lane_run_seconds", "Time of what requests waited for.", byLane(\.runs))
     histogram("stillwave_worker_peak_bytes", "Peak memory of worker processes.", WorkerMemory.lines)
+    counter(
+      "stillwave_worker_signals_total", "Workers that a signal ended, which neither the service nor a limit had sent.",
+      WorkerSignals.bySignal.map { ("{signal=\"\($0.signal)\"}", "\($0.count)") })
     let times = catalogTimes
     histogram("stillwave_catalog_seconds", "Time of calls of the catalog.") { name in
       times.reads.lines(name, labels: "operation=\"read\"") + times.writes.lines(name, labels: "operation=\"write\"")

@@ -42,6 +42,7 @@ enum ProbeVerdict: Sendable, Equatable {
     switch exit {
     case .signal where ending.tookTooLong: self = .timedOut(reason: "the probe took too long")
     case .notStarted(let number): self = .failed(reason: "the probe could not be started (errno \(number))")
+    case .exceeded(let excess): self = .died(reason: "the probe used more than it may (\(excess))")
     case .signal(SIGKILL): self = .died(reason: "the probe was killed from outside")
     case .signal(SIGXCPU):
       self = .refused(code: WorkerFailure.probeTooSlow.code, detail: WorkerFailure.probeTooSlow.detail)

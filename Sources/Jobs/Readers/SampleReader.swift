@@ -46,7 +46,11 @@ package final class SampleReader: Sendable {
     close(socket)
     let (identifier, template) = (identifier, template)
     // It takes a moment to end, and longer on a hanging disk. So each waits on a thread of its own.
-    DispatchQueue(label: "reaper").async { SpawnedChild.reap(identifier, workName: "reader", template) }
+    // Its memory may have run out.
+    let expected = SpawnedChild.crashesOutOfMemory.union([SIGKILL])
+    DispatchQueue(label: "reaper").async {
+      SpawnedChild.reap(identifier, workName: "reader", template, expecting: expected)
+    }
   }
 
   /// Returns the pixels of a window that needs samples.

@@ -96,16 +96,27 @@ struct SpawnedChild {
   /// The signals by which a fault in the code ends a process.
   private static let crashes: Set<Int32> = [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT, SIGFPE]
 
+  /// The signals by which its limits of time and of a file's length end a process.
+  private static let limits: Set<Int32> = [SIGXCPU, SIGXFSZ]
+
+  /// Those by which a process ends that has no memory.
+  static let crashesOutOfMemory: Set<Int32> = [SIGSEGV, SIGBUS, SIGABRT]
+
   /// Waits for a child that ends, notes its memory under `workName`, and returns its status as `wait4` does. A template
-  /// whose copy has crashed is replaced.
+  /// whose copy has crashed is replaced. `expected`: the signals that aren't counted in `WorkerSignals`, besides those
+  /// of limits.
   @discardableResult
-  static func reap(_ identifier: pid_t, workName: String?, _ template: WorkerTemplate?) -> Int32 {
+  static func reap(
+    _ identifier: pid_t, workName: String?, _ template: WorkerTemplate?, expecting expected: Set<Int32>
+  ) -> Int32 {
     var status: Int32 = 0
     var usage = rusage()
     while unsafe wait4(identifier, &status, 0, &usage) < 0 && errno == EINTR {}
     // Linux counts it in KiB, and includes the programs that the child has started and waited for.
     if let workName { WorkerMemory.add(Double(usage.ru_maxrss) * 1024, of: workName) }
-    if crashes.contains(status & 0x7F) { template?.renew() }
+    let signal = status & 0x7F
+    if crashes.contains(signal) { template?.renew() }
+    if signal != 0, !limits.union(expected).contains(signal) { WorkerSignals.add(signal, workName) }
     return status
   }
 

@@ -39,6 +39,12 @@ extension WorkerFailure {
     case (nil, .signal(let number)):
       self.init(
         code: "worker_failed", detail: "\(work) crashed (signal \(number)); the file may be damaged.", retry: true)
+    case (nil, .exceeded(.bytes(let limit))):
+      self.init(code: "output_limit", detail: "\(work) wrote files of more than \(limit) bytes in all.", retry: true)
+    case (nil, .exceeded(.files(let limit))):
+      self.init(code: "output_limit", detail: "\(work) wrote more than \(limit) files.", retry: true)
+    case (nil, .exceeded(.threads(let limit))):
+      self.init(code: "worker_failed", detail: "\(work) started more than \(limit) threads.", retry: true)
     case (nil, .status(let status)):
       self.init(code: "worker_failed", detail: "\(work) ended without a result (status \(status)).", retry: true)
     case (nil, .notStarted(let number)):

@@ -9,6 +9,8 @@ package enum WorkerExit: Sendable, Equatable {
   case status(Int32)
   /// It was killed by this signal.
   case signal(Int32)
+  /// The service killed it because it used too much.
+  case exceeded(WorkerExcess)
   /// It could not be started.
   case notStarted(errno: Int32)
 }
@@ -45,6 +47,12 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
   private let input: Int32
   private let output: Int32
   private var isAlive = true
+  /// Whether the service has killed it, and why, if it used too much.
+  private var wasKilled = false
+  private var excess: WorkerExcess?
+  /// Whether it has reported that it has no memory, after which it crashes.
+  private var isOutOfMemory = false
+  private let watch: WorkerWatch
   private var line: [UInt8] = []
   /// Files that the child may lend to ffmpeg. They are taken back here if the child ends before it does so itself.
   private let files: [String]
@@ -66,18 +74,27 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
     queue: DispatchQueue, onReport: @escaping @Sendable (WorkerReport) -> Void,
     onExit: @escaping @Sendable (WorkerExit) -> Void
   ) -> WorkerProcess? {
+    var request = request
+    let groups = WorkerGroups.own
+    request.group = groups?.make(threads: WorkerAllowance.threads)
+    let group = request.group
     // The arguments after `worker` are only labels for process listings.
-    start(
+    return start(
       program: program, template: template,
       arguments: ["worker", request.work.name, request.folder ?? request.source], input: request.line(),
-      files: request.lentFiles, workName: request.work.name, priority: priority, queue: queue, onReport: onReport,
-      onExit: onExit)
+      files: request.lentFiles, workName: request.work.name, folder: request.folder,
+      allowance: request.fence.map { WorkerAllowance($0) }, priority: priority, queue: queue, onReport: onReport,
+      onExit: {
+        if let group { groups?.remove(group) }
+        onExit($0)
+      })
   }
 
   /// Starts any program.
   static func start(
     program: String, template: WorkerTemplate? = nil, arguments: [String], input: [UInt8], files: [String],
-    workName: String? = nil, priority: WorkerPriority = .job, queue: DispatchQueue,
+    workName: String? = nil, folder: String? = nil, allowance: WorkerAllowance? = nil, watch: WorkerWatch = .shared,
+    priority: WorkerPriority = .job, queue: DispatchQueue,
     onReport: @escaping @Sendable (WorkerReport) -> Void,
     onExit: @escaping @Sendable (WorkerExit) -> Void
   ) -> WorkerProcess? {
@@ -85,7 +102,14 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
     switch SpawnedChild.start(program, arguments, text: input, template: template, priority: priority) {
     case .success(let child):
       let worker = WorkerProcess(
-        child, files: files, workName: workName, template: template, queue: queue, onReport: onReport, onExit: onExit)
+        child, files: files, workName: workName, template: template, watch: watch, queue: queue, onReport: onReport,
+        onExit: onExit)
+      if let allowance {
+        watch.add(child.identifier, folder: folder, allowance) { [weak worker] excess in
+          guard let worker else { return }
+          queue.async { worker.end(for: excess) }
+        }
+      }
       // Each child gets its own serial queue, so that its blocked thread doesn't occupy one of a shared queue's.
       DispatchQueue(label: "worker output").async { worker.listen() }
       return worker
@@ -96,10 +120,12 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
   }
 
   private init(
-    _ child: SpawnedChild, files: [String], workName: String?, template: WorkerTemplate?, queue: DispatchQueue,
-    onReport: @escaping @Sendable (WorkerReport) -> Void, onExit: @escaping @Sendable (WorkerExit) -> Void
+    _ child: SpawnedChild, files: [String], workName: String?, template: WorkerTemplate?, watch: WorkerWatch,
+    queue: DispatchQueue, onReport: @escaping @Sendable (WorkerReport) -> Void,
+    onExit: @escaping @Sendable (WorkerExit) -> Void
   ) {
     self.queue = queue
+    self.watch = watch
     (identifier, input, output) = (child.identifier, child.input, child.output)
     self.files = files
     self.template = template
@@ -111,6 +137,17 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
   /// Kills the child and every process that it has started. `onExit` is called afterwards.
   package func kill() {
     dispatchPrecondition(condition: .onQueue(queue))
+    wasKilled = true
+    end()
+  }
+
+  private func end(for excess: WorkerExcess) {
+    guard !wasKilled else { return }
+    self.excess = excess
+    kill()
+  }
+
+  private func end() {
     if isAlive { _ = Glibc.kill(-identifier, SIGKILL) }
   }
 
@@ -127,7 +164,7 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
     }
     // Usually the child is already exiting and the signal has no effect. A child that has closed its output but
     // continues to run is killed.
-    queue.sync { kill() }
+    queue.sync { end() }
     close(output)
     close(input)
     // Doesn't reap the child: while `isAlive` is true, its process ID must not be reused.
@@ -139,7 +176,10 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
   private func receive(_ piece: ArraySlice<UInt8>) {
     line += piece
     while let end = line.firstIndex(of: UInt8(ascii: "\n")) {
-      if let report = WorkerReport(line: line[..<end]) { onReport(report) }
+      if let report = WorkerReport(line: line[..<end]) {
+        isOutOfMemory = isOutOfMemory || report.failure?.code == "memory_limit"
+        onReport(report)
+      }
       line.removeSubrange(...end)
     }
     if line.count > Self.lineLimit {
@@ -151,9 +191,12 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
   /// Reaps the child. Doesn't block, because the child has already exited.
   private func reap() {
     isAlive = false
-    let status = SpawnedChild.reap(identifier, workName: workName, template)
+    watch.remove(identifier)
+    let expected = Set(wasKilled ? [SIGKILL] : []).union(isOutOfMemory ? SpawnedChild.crashesOutOfMemory : [])
+    let status = SpawnedChild.reap(identifier, workName: workName, template, expecting: expected)
     // The child's ffmpeg, which was killed with it, may still have them open for a moment.
     if status != 0 { LentFiles.takeBack(files) }
-    onExit(status & 0x7F == 0 ? .status(status >> 8 & 0xFF) : .signal(status & 0x7F))
+    let signal = status & 0x7F
+    onExit(signal == 0 ? .status(status >> 8 & 0xFF) : excess.map { .exceeded($0) } ?? .signal(signal))
   }
 }
