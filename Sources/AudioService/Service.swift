@@ -262,6 +262,7 @@ package final class Service: Sendable {
     // An earlier run may have ended between a deletion and its erasure.
     context.erasure.note()
     retention.start()
+    if context.media.bucket == nil { context.scrub.start() }
     watcher.start()
     if let warning = ReadinessWarning.fence(context.configuration) {
       context.log.notice("the fence is incomplete", ["code": warning.code, "detail": warning.detail])
@@ -302,6 +303,7 @@ package final class Service: Sendable {
     context.runner.live.endWaits()
     context.changes.endWaits()
     retention.stop()
+    context.scrub.stop()
     watcher.stop()
     // Doesn't wait for the requests, which may take a while: a job that one of them adds now waits for the next start.
     async let jobs: Void = context.runner.stop()

@@ -33,6 +33,13 @@ int stillwave_lower_priority(pid_t process, int niceness) {
   return setpriority(PRIO_PROCESS, (id_t)process, niceness);
 }
 
+void stillwave_idle_thread(void) {
+  // Of linux/ioprio.h: a process or thread, and the class of those that get the disk only while nobody else wants it.
+  enum { WHO_PROCESS = 1, CLASS_IDLE = 3, CLASS_SHIFT = 13, LOWEST = 19 };
+  setpriority(PRIO_PROCESS, 0, LOWEST);
+  syscall(SYS_ioprio_set, WHO_PROCESS, 0, CLASS_IDLE << CLASS_SHIFT);
+}
+
 int stillwave_drop_input(int socket) {
   struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
   const struct sock_fprog program = {1, &none};

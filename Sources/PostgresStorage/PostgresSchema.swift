@@ -75,7 +75,8 @@ package enum PostgresSchema {
       noise_regions text COLLATE "C",
       derived_recording text COLLATE "C",
       derived_job text COLLATE "C",
-      derived_operation text COLLATE "C"
+      derived_operation text COLLATE "C",
+      compared_at bigint
     ) WITH (fillfactor = 70);
     CREATE INDEX recordings_by_tenant ON recordings (tenant, id);
     CREATE INDEX recordings_by_name ON recordings USING gin (name_folded gin_trgm_ops);

@@ -52,6 +52,7 @@ final class Context: Sendable {
   let metrics: Metrics
   let erasure: Erasure
   let deletionClock: DeletionClock
+  let scrub: Scrub
   let jobMeter: MeteredJobLog
 
   init(
@@ -120,6 +121,11 @@ final class Context: Sendable {
       counter?.count()
       if let recording = job.recording { waveforms?.jobEnded(writing: recording) }
     }
+    scrub = Scrub(
+      catalog, blobs, every: configuration.scrubSeconds, log: log,
+      giveUp: { [waveforms] id, loss throws(StorageError) in try waveforms.giveUp(id, loss) })
+    // The store compares what is in a bucket.
+    if media.bucket == nil { jobMeter.whenBegun { [scrub] in scrub.jobBegan(on: $0.recording) } }
     changes = ChangeFeed(
       streams: ClientTally(
         limit: configuration.maximumEventStreams,

@@ -128,6 +128,8 @@ package struct Configuration: Sendable {
   package var maximumAgeSeconds: Double?
   /// The same for the recordings of single tenants, instead of `maximumAgeSeconds`.
   package var tenantMaximumAges: [Tenant: Double] = [:]
+  /// Seconds in which each recording's file is compared with its SHA-256 once; nil for never.
+  package var scrubSeconds: Double? = 30 * 86_400
   /// How webhooks are signed and where they may be sent.
   package var webhooks = WebhookSettings()
   /// The seconds by which wrong keys are slowed down; tests set them.

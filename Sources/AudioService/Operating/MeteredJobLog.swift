@@ -14,8 +14,14 @@ final class MeteredJobLog: JobLog {
   private let log: ServiceLog
   private let figures = Dictionary(uniqueKeysWithValues: JobKind.allCases.map { ($0, Figures()) })
   private let ended = Mutex<[String: Int]>([:])
+  private let onBeginning = Mutex<@Sendable (Job) -> Void> { _ in }
 
   init(_ log: ServiceLog) { self.log = log }
+
+  /// From now on, calls `action` for each attempt at a job that begins on this node.
+  func whenBegun(_ action: @escaping @Sendable (Job) -> Void) { onBeginning.withLock { $0 = action } }
+
+  func began(_ job: Job) { onBeginning.withLock { $0 }(job) }
 
   func job(_ job: Job) {
     log.job(job)

@@ -23,6 +23,9 @@ extension Context {
       "stillwave_lost_attempts_total", "Attempts at jobs that this node took over from processes that were gone.",
       [("", "\(runner.lostAttempts.load(ordering: .relaxed))")])
     gauge(
+      "stillwave_altered_files", "Recordings whose files have changed on the disk, as far as they were compared.",
+      [("", "\(scrub.alteredCount)")])
+    gauge(
       "stillwave_clock_doubtful", "1 while nothing is deleted because of its age: the catalog's clock may be wrong.",
       [("", clock.doubt == nil ? "0" : "1")])
     gauge(

@@ -19,8 +19,19 @@ enum ReadinessWarning {
       full(context.media.bucket?.blobs.isFull ?? false), unverified(report.isUnverified),
       feed(context.feed?.ageSeconds, isShared: context.feed != nil), clock(context.clock.doubt),
       held(context.writeWatch.current),
+      altered(context.scrub.alteredCount),
     ]
     return all.compactMap { $0 }
+  }
+
+  private static func altered(_ count: Int) -> Warning? {
+    guard count > 0 else { return nil }
+    return Warning(
+      code: Scrub.code,
+      detail: """
+        The files of \(count) recordings have changed on the disk. “stillwave check” lists them. Restore them from a \
+        backup, and look at the disk.
+        """)
   }
 
   private static func unreadable(_ count: Int) -> Warning? {

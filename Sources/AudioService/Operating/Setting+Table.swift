@@ -85,6 +85,16 @@ extension Setting {
     Setting(
       "tenant-max-age", "TENANT=SECONDS", "The same for single tenants, separated by commas: acme=86400,lab=3600.",
       default: "none", set: setTenantAges),
+    Setting(
+      "scrub-interval", nil,
+      "Time in which each recording's file is compared with its SHA-256 once, at 5 MB/s at most; 0 for never.",
+      .seconds, default: "2592000"
+    ) { (seconds: Double, configuration) throws(SettingError) in
+      guard seconds >= 0, seconds <= highest else {
+        throw SettingError("--scrub-interval must be 0, for never, or at most \(Int(highest)); it was \(seconds).")
+      }
+      configuration.scrubSeconds = seconds > 0 ? seconds : nil
+    },
     .number("worker-memory-bytes", \.workerMemoryBytes, "Memory that a job's process may use.", .bytes),
     .number(
       "max-conversion-bytes", \.maximumConversionBytes,

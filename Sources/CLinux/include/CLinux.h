@@ -40,6 +40,9 @@ bool stillwave_keep_reading(void);
 // Lowers the priority of a process. (`setpriority` takes an enum under _GNU_SOURCE and an int elsewhere.)
 int stillwave_lower_priority(pid_t process, int niceness);
 
+// Gives the calling thread the lowest priority for the processor and the disk, as far as the system lets it.
+void stillwave_idle_thread(void);
+
 // Drops what arrives at a socket from now on. A client that connects to a listening one gets no answer and tries again
 // a second later. (`sock_filter` is a header of Linux that the module map doesn't list.)
 int stillwave_drop_input(int socket);

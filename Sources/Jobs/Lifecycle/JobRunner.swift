@@ -345,6 +345,7 @@ package final class JobRunner: Sendable {
     request.threads = min(1 + idlePlaces, job.kind.definition.threadLimit)
     let work = request.work
     state.value.attempts[id]?.request = request
+    log.began(job)
     live.update(id) { live in
       live.isRunning = true
       live.attempts = job.attempts

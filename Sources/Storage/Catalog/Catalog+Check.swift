@@ -72,7 +72,7 @@ extension Catalog {
   }
 
   /// Returns a recording's sound in other formats.
-  func conversions(of id: RecordingID) throws(StorageError) -> [Conversion] {
+  package func conversions(of id: RecordingID) throws(StorageError) -> [Conversion] {
     try read { db in
       try Self.intact(
         db.rows("SELECT * FROM conversions WHERE recording = ? ORDER BY format", [id.text])

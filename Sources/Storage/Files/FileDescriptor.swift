@@ -34,6 +34,9 @@ import Glibc
     }
   }
 
+  /// Lets the system forget what it has of the file in memory, so that the disk is read.
+  borrowing func forgetCached() { _ = posix_fadvise(number, 0, 0, POSIX_FADV_DONTNEED) }
+
   /// Sets the position to `offset` from the start.
   borrowing func seek(to offset: Int64) throws(StorageError) {
     _ = try retrying("lseek", path) { lseek(number, Int(offset), SEEK_SET) }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// A local file with a whole object, which stays readable as long as this value exists.
 ///
 /// In a folder, it is the object itself, and holding it costs nothing. A store that fetches objects into a cache keeps
@@ -18,5 +20,26 @@ package struct LocalFile: Sendable {
   package func withPath<R, Failure: Error>(_ use: (String) throws(Failure) -> R) throws(Failure) -> R {
     defer { withExtendedLifetime(self) {} }
     return try use(path)
+  }
+}
+
+extension LocalFile {
+  /// Returns the file's SHA-256 as 64 lower-case hexadecimal digits; nil if `goesOn`, which gets the length of each
+  /// piece after it was read, returns false. With `fromDisk`, what the system has of the file in memory isn't believed,
+  /// and nothing of it is kept there. Blocks.
+  package func sha256(
+    fromDisk: Bool, _ goesOn: (Int) throws(StorageError) -> Bool
+  ) throws(StorageError) -> String? {
+    defer { withExtendedLifetime(self) {} }
+    let file = try FileDescriptor(path: path, flags: O_RDONLY | O_NOFOLLOW)
+    var hash = SHA256()
+    var buffer = [UInt8](repeating: 0, count: 256 * 1024)
+    while true {
+      if fromDisk { file.forgetCached() }
+      let count = try file.read(into: &buffer)
+      if count == 0 { return hash.hexDigest() }
+      hash.update(buffer.span.extracting(..<count))
+      guard try goesOn(count) else { return nil }
+    }
   }
 }

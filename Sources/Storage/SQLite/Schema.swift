@@ -74,6 +74,7 @@ enum Schema {
       derived_recording TEXT,
       derived_job TEXT,
       derived_operation TEXT,
+      compared_at INTEGER,
       number INTEGER
     ) STRICT;
     CREATE INDEX recordings_by_tenant ON recordings (tenant, id);

@@ -1,0 +1,135 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import AudioService
+@testable import Jobs
+@testable import Storage
+
+/// Files that the disk changes after they were stored.
+@Suite struct ScrubTests {
+  /// The seconds that were waited.
+  private final class Waits: Sendable {
+    let seconds = Mutex(0.0)
+  }
+
+  private static let day = 86_400.0
+  private let bench: TestBench
+  private let waits = Waits()
+
+  init() throws { bench = try TestBench(script: "gate; finish") }
+
+  private func scrub(every seconds: Double? = 30 * day) -> Scrub {
+    let table = bench.context.waveforms
+    return Scrub(
+      bench.catalog, bench.store, every: seconds, log: ServiceLog(bench.logged.logger),
+      giveUp: { id, loss throws(StorageError) in try table.giveUp(id, loss) },
+      sleep: { [waits] seconds in waits.seconds.withLock { $0 += seconds } })
+  }
+
+  /// Flips a bit in the middle of a recording's file, or flips it back.
+  private func flip(_ recording: Recording) throws {
+    let path = bench.store.path(of: try #require(recording.audioKey))
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    bytes[bytes.count / 2] ^= 0x10
+    try bytes.write(to: URL(fileURLWithPath: path))
+  }
+
+  private func isWarned(_ recording: Recording) throws -> Bool {
+    try bench.catalog.recording(recording.id)?.warnings.contains { $0.code == "audio_altered" } ?? false
+  }
+
+  private func text(_ target: String) async throws -> String {
+    String(decoding: try await bench.respond(.get, target).body.collect(), as: UTF8.self)
+  }
+
+  @Test(
+    "an altered file is found within the interval, and is said by its recording, /metrics and /readyz until it is right"
+  )
+  func alteredFile() async throws {
+    let (altered, intact) = (try bench.recording(), try bench.recording(name: "other.wav"))
+    let (scrub, now) = (scrub(), Timestamp.now)
+    try flip(altered)
+    #expect(try scrub.sweep(at: now + 29 * Self.day) == 0)
+    #expect(try scrub.sweep(at: now + 31 * Self.day) == 2)
+    #expect(try isWarned(altered) && !isWarned(intact) && scrub.alteredCount == 1)
+    #expect(bench.logged.failures.count == 1)
+    #expect(try await text("/metrics").contains("\nstillwave_altered_files 1\n"))
+    #expect(try await text("/readyz").contains("\"audio_altered\""))
+    #expect(try await text("/v1/recordings/\(altered.id)").contains("\"audio_altered\""))
+    // Compared just now.
+    try flip(altered)
+    #expect(try scrub.sweep(at: now + 60 * Self.day) == 0 && isWarned(altered))
+    #expect(try scrub.sweep(at: now + 62 * Self.day) == 2 && !isWarned(altered) && scrub.alteredCount == 0)
+    #expect(try await text("/metrics").contains("\nstillwave_altered_files 0\n"))
+  }
+
+  @Test("files are read at 5 MB a second, and never if the interval is 0")
+  func pace() throws {
+    let recording = try bench.recording(containing: String(repeating: "x", count: 10_000_000))
+    #expect(try scrub(every: nil).sweep(at: .now + 1000 * Self.day) == 0)
+    #expect(try scrub().sweep(at: .now + 31 * Self.day) == 1)
+    #expect(abs(waits.seconds.withLock { $0 } - 2) < 1e-9)
+    #expect(try !isWarned(recording))
+  }
+
+  @Test("a missing file isn't called altered, and keeps no others waiting")
+  func missingFile() throws {
+    let (missing, altered) = (try bench.recording(), try bench.recording())
+    try FileManager.default.removeItem(atPath: bench.store.path(of: try #require(missing.audioKey)))
+    try flip(altered)
+    #expect(try scrub().sweep(at: .now + 31 * Self.day) == 2)
+    #expect(try !isWarned(missing) && isWarned(altered))
+  }
+
+  @Test("a conversion that has changed is discarded, and another one stays")
+  func conversions() throws {
+    let recording = try bench.recording()
+    for (format, sha256) in [("mp3", "0"), ("flac", try #require(recording.sha256))] {
+      let key = ObjectKey(recording.id, "audio.\(format)")
+      try FileManager.default.copyItem(
+        atPath: bench.store.path(of: try #require(recording.audioKey)), toPath: bench.store.path(of: key))
+      let row = ConversionRow(
+        conversion: Conversion(
+          recording: recording.id, format: format, key: key, bytes: 4, sha256: sha256, usedAt: .now))
+      try bench.catalog.write { try row.insertOrReplace($0) }
+    }
+    #expect(try scrub().sweep(at: .now + 31 * Self.day) == 1)
+    #expect(try bench.catalog.conversions(of: recording.id).map(\.format) == ["flac"])
+    #expect(try !isWarned(recording))
+  }
+
+  @Test("a damaged waveform is found and built again")
+  func damagedWaveform() throws {
+    let recording = try bench.recording()
+    try bench.makeWaveform(of: recording)
+    let key = try #require(try bench.catalog.recording(recording.id)?.waveformKey)
+    let path = bench.store.path(of: key)
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    bytes[bytes.count / 2] ^= 1
+    try bytes.write(to: URL(fileURLWithPath: path))
+    #expect(try scrub().sweep(at: .now + 31 * Self.day) == 1)
+    let row = try #require(try bench.catalog.recording(recording.id))
+    #expect(row.waveformKey == nil && row.waveformState != .ready)
+  }
+
+  @Test("a job's source is compared beside the job, if that was last done over a day ago", arguments: [0.5, 2])
+  func source(days: Double) async throws {
+    let recording = try bench.recording()
+    try bench.catalog.update(recording.id) { $0.createdAt = .now + -days * Self.day }
+    try flip(recording)
+    // The source is noted when the attempt begins.
+    let answer = try await bench.respond(.post, "/v1/recordings/\(recording.id)/denoise", body: "{}")
+    #expect(answer.status == .accepted)
+    let job = try #require(answer.fields["Location"].flatMap { JobID(String($0.suffix(36))) })
+    try await bench.eventually { bench.runner.live[job]?.isRunning ?? false }
+    try bench.context.scrub.compareWaiting()
+    #expect(try isWarned(recording) == (days > 1))
+    let again = scrub()
+    again.jobBegan(on: recording.id)
+    try flip(recording)
+    try again.compareWaiting()
+    #expect(try isWarned(recording) == (days > 1), "it was compared just now")
+    await bench.runner.stop()
+  }
+}
