@@ -133,6 +133,18 @@ package struct AudioFormat: Codable, Sendable, Equatable {
     }
   }
 
+  /// Returns the bytes that samples take in a file of this format: the most for FLAC and ALAC, and for lossy codecs, in
+  /// the quality that `AudioWriter` chooses, what white noise takes. That is 15,000 bytes for a second of a channel in
+  /// Opus, whatever the rate, and .14 to .32 bytes a sample in MP3 and Vorbis at 44.1 and 48 kHz.
+  package func expectedBytes(frames: Int64) -> Int64 {
+    let (samples, overflow) = max(frames, 0).multipliedReportingOverflow(by: Int64(channels))
+    guard !overflow, samples < 1 << 58 else { return 1 << 60 }
+    switch codec {
+    case .opus: return Int64(Double(samples) * 15_000 / Double(max(sampleRate, 1)))
+    default: return codec.sampleKind == .lossy ? samples / 3 : samples * Int64(codec.bytesPerSample)
+    }
+  }
+
   /// The customary file name extension.
   package var fileExtension: String {
     switch (container, codec) {

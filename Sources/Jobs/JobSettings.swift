@@ -37,11 +37,11 @@ package struct JobSettings: Sendable {
   package var maximumQueued: Int
   /// The maximum number of one client's waiting and running jobs.
   package var maximumQueuedPerClient: Int
-  /// The limits of clients that have their own.
+  /// The limits of clients and tenants that have their own.
   package var clientLimits: ClientLimits
   /// The disk space to reserve, in bytes. Jobs are stopped before they use more than half of it.
   package var reservedDiskBytes: Int64
-  /// The maximum size of all conversions together, in bytes.
+  /// The maximum size of a tenant's conversions together, in bytes.
   package var maximumConversionBytes: Int64
   /// Called when a finished job has found its recording and is about to add files to it. Tests delete the recording
   /// here.

@@ -28,12 +28,14 @@
 //   WHERE NOT won                        WHERE due IS NOT NULL      may go, so a successful one is never in it
 //   webhooks_due (not_before)            none                       there are few: rows are deleted when a webhook is
 //   WHERE due                                                       delivered or given up
-//   recordings_by_age (created_at),      none                       IDs begin with the time. Each new conversion adds
-//   conversions_by_use (used_at)                                    up all of them, to compare with the limit
+//   recordings_by_age (created_at),      conversions_by_tenant      IDs begin with the time. Each new conversion adds
+//   conversions_by_use (used_at)         (tenant)                   up its tenant's, to compare with the limit
 //   none                                 jobs_by_tenant,            tenants list their own
 //                                        recordings_by_tenant
 //   none                                 unfinished_uploads,        limits count the first; deletions find what an
 //                                        uploads_by_recording       upload became by the second
+
+import Storage
 
 /// The schema of a catalog in PostgreSQL.
 package enum PostgresSchema {
@@ -67,6 +69,8 @@ package enum PostgresSchema {
       waveform_state text COLLATE "C" NOT NULL,
       waveform_job text COLLATE "C",
       waveform_key text COLLATE "C",
+      waveform_bytes bigint,
+      map_bytes bigint,
       audio_key text COLLATE "C",
       media text COLLATE "C",
       working_key text COLLATE "C",
@@ -100,6 +104,7 @@ package enum PostgresSchema {
       nonce text COLLATE "C",
       node text COLLATE "C",
       lease_until bigint,
+      expected_bytes bigint NOT NULL DEFAULT 0,
       parameters text COLLATE "C" NOT NULL,
       result text COLLATE "C",
       error text COLLATE "C"
@@ -216,6 +221,7 @@ package enum PostgresSchema {
 
     CREATE TABLE conversions (
       recording text COLLATE "C" NOT NULL,
+      tenant text COLLATE "C" NOT NULL,
       format text COLLATE "C" NOT NULL,
       key text COLLATE "C" NOT NULL,
       bytes bigint NOT NULL,
@@ -223,6 +229,7 @@ package enum PostgresSchema {
       used_at bigint NOT NULL,
       PRIMARY KEY (recording, format)
     );
+    CREATE INDEX conversions_by_tenant ON conversions (tenant);
 
     CREATE TABLE label_tracks (
       id text COLLATE "C" PRIMARY KEY,
@@ -297,18 +304,32 @@ package enum PostgresSchema {
     CREATE FUNCTION count_recording() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
       IF TG_OP = 'INSERT' THEN
-        PERFORM add_usage(new.tenant, 1, coalesce(new.bytes, 0));
+        PERFORM add_usage(new.tenant, 1, \(TenantUsage.fileBytes(of: "new")));
       ELSIF TG_OP = 'DELETE' THEN
-        PERFORM add_usage(old.tenant, -1, -coalesce(old.bytes, 0));
+        PERFORM add_usage(old.tenant, -1, -\(TenantUsage.fileBytes(of: "old")));
       ELSE
-        PERFORM add_usage(new.tenant, 0, coalesce(new.bytes, 0) - coalesce(old.bytes, 0));
+        PERFORM add_usage(
+          new.tenant, 0, \(TenantUsage.fileBytes(of: "new")) - \(TenantUsage.fileBytes(of: "old")));
       END IF;
       RETURN NULL;
     END $$;
     CREATE TRIGGER recording_counted AFTER INSERT OR DELETE ON recordings
       FOR EACH ROW EXECUTE FUNCTION count_recording();
-    CREATE TRIGGER recording_recounted AFTER UPDATE OF bytes ON recordings
-      FOR EACH ROW WHEN (new.bytes IS DISTINCT FROM old.bytes) EXECUTE FUNCTION count_recording();
+    CREATE TRIGGER recording_recounted AFTER UPDATE OF bytes, working_bytes, waveform_bytes, map_bytes ON recordings
+      FOR EACH ROW WHEN (\(TenantUsage.fileBytes(of: "new")) <> \(TenantUsage.fileBytes(of: "old")))
+      EXECUTE FUNCTION count_recording();
+
+    CREATE FUNCTION count_conversion() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF TG_OP = 'INSERT' THEN
+        PERFORM add_usage(new.tenant, 0, new.bytes);
+      ELSE
+        PERFORM add_usage(old.tenant, 0, -old.bytes);
+      END IF;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER conversion_counted AFTER INSERT OR DELETE ON conversions
+      FOR EACH ROW EXECUTE FUNCTION count_conversion();
 
     CREATE FUNCTION count_labels() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN

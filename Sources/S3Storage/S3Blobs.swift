@@ -65,9 +65,9 @@ package final class S3Blobs: Blobs {
   }
 
   /// Puts a file that can be made again, if it exists; ignores failures.
-  package func offer(_ path: String, as key: ObjectKey) {
-    guard (try? FileSystem.length(of: path)) != nil else { return }
-    _ = try? put(path, as: key, makesFolder: true)
+  package func offer(_ path: String, as key: ObjectKey) -> Int64? {
+    guard (try? FileSystem.length(of: path)) != nil else { return nil }
+    return (try? put(path, as: key, makesFolder: true))?.bytes
   }
 
   /// Puts a received file and what was made from it; see `Blobs.adopt`.

@@ -57,7 +57,7 @@ final class FailingBlobs: Blobs {
     return try store.put(path, as: key, makesFolder: makesFolder)
   }
 
-  func offer(_ path: String, as key: ObjectKey) { store.offer(path, as: key) }
+  func offer(_ path: String, as key: ObjectKey) -> Int64? { store.offer(path, as: key) }
   func adopt(
     _ file: consuming IncomingFile, as id: RecordingID, name: String, with made: [MadeFile]
   ) throws(StorageError) -> StoredFile { try store.adopt(file, as: id, name: name, with: made) }

@@ -48,7 +48,7 @@ import Testing
       "stillwave_jobs_total{kind=\"waveform\",state=\"succeeded\"}",
       "stillwave_job_run_seconds_count{kind=\"waveform\"}",
       "stillwave_catalog_seconds_bucket{operation=\"write\"", "stillwave_disk_free_bytes ",
-      "stillwave_tenant_recordings{tenant=\"ours\"} 1", "stillwave_tenant_stored_bytes{tenant=\"a \\\"b\\\" \\\\c\"} 4",
+      "stillwave_tenant_recordings{tenant=\"ours\"} 1", "stillwave_tenant_stored_bytes{tenant=\"a \\\"b\\\" \\\\c\"} 6",
     ] {
       #expect(text.contains(part), "\(part)")
     }

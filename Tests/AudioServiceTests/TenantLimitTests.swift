@@ -56,11 +56,12 @@ private final class EndlessBody: BodySource {
   }
 
   @Test func aTenantStoresNoMoreBytesThanItMay() async throws {
-    let keyed = try bench(["stored_bytes": 10])
+    // A recording of four bytes has a waveform of two.
+    let keyed = try bench(["stored_bytes": 16])
     _ = try await keyed.recording()
-    try await says("limit_stored_bytes", 413, try await keyed.respond(.post, "/v1/recordings", body: "RIFFRIFF"))
+    try await says("limit_stored_bytes", 413, try await keyed.respond(.post, "/v1/recordings", body: "RIFFRIFFRIFF"))
     // What unfinished uploads have announced counts too.
-    let upload: HTTPFields = ["Upload-Length": "6"]
+    let upload: HTTPFields = ["Upload-Length": "8"]
     let made = try await keyed.respond(.post, "/v1/uploads", fields: upload)
     #expect(made.status == .created)
     try await says("limit_stored_bytes", 413, try await keyed.respond(.post, "/v1/uploads", fields: upload))
@@ -87,7 +88,7 @@ private final class EndlessBody: BodySource {
     #expect(source.pieces.load(ordering: .relaxed) == 4)
     #expect(try keyed.bench.catalog.recordings(limit: 9).isEmpty)
     // Nothing of it counts any more.
-    #expect(try await keyed.status(.post, "/v1/recordings", body: String(repeating: "R", count: 100)) == 201)
+    #expect(try await keyed.status(.post, "/v1/recordings", body: String(repeating: "R", count: 98)) == 201)
     await keyed.bench.runner.stop()
   }
 
@@ -111,20 +112,22 @@ private final class EndlessBody: BodySource {
   }
 
   @Test func whatJobsWillMakeCountsToo() async throws {
+    // A result is expected to have the bytes of its part, and a waveform of seven pages.
+    let (whole, half) = (4.0 + 7 * 4096, 2.0 + 7 * 4096)
     let keyed = try bench(
-      ["stored_bytes": 10], script: "case $command in denoise | trim) exec sleep 1000 ;; esac; finish")
+      ["stored_bytes": 6 + whole + half], script: "case $command in denoise | trim) exec sleep 1000 ;; esac; finish")
     let id = try await keyed.recording()
     _ = try await keyed.bench.finished(#require(try keyed.bench.catalog.recording(id)?.waveformJob))
     let denoise = try await keyed.respond(.post, "/v1/recordings/\(id)/denoise")
     #expect(denoise.status == .accepted)
-    // Four bytes are stored, and as many expected.
     try await says("limit_stored_bytes", 413, try await keyed.respond(.post, "/v1/recordings/\(id)/denoise"))
-    try await says("limit_stored_bytes", 413, try await keyed.respond(.post, "/v1/recordings", body: "RIFF"))
+    let long = String(repeating: "R", count: Int(whole))
+    try await says("limit_stored_bytes", 413, try await keyed.respond(.post, "/v1/recordings", body: long))
     let duration = try #require(try keyed.bench.catalog.recording(id)?.format.duration)
-    let half = "{\"start\":0,\"end\":\(duration / 2)}"
-    #expect(try await keyed.status(.post, "/v1/recordings/\(id)/trim", body: half) == 202)
-    try await says("limit_stored_bytes", 413, try await keyed.respond(.post, "/v1/recordings/\(id)/trim", body: half))
-    #expect(try keyed.bench.catalog.of(#require(Tenant("ours"))).usage().expectedBytes == 6)
+    let part = "{\"start\":0,\"end\":\(duration / 2)}"
+    #expect(try await keyed.status(.post, "/v1/recordings/\(id)/trim", body: part) == 202)
+    try await says("limit_stored_bytes", 413, try await keyed.respond(.post, "/v1/recordings/\(id)/trim", body: part))
+    #expect(try keyed.bench.catalog.of(#require(Tenant("ours"))).usage().expectedBytes == Int64(whole + half))
     await keyed.bench.runner.stop()
   }
 
@@ -293,7 +296,7 @@ private final class EndlessBody: BodySource {
     let usage = String(decoding: try await keyed.respond(.get, "/v1/usage").body.collect(), as: UTF8.self)
     for part in [
       "\"tenant\":\"ours\"", "\"recordings\":{\"limit\":5,\"used\":3}",
-      "\"stored_bytes\":{\"limit\":null,\"used\":4}", "\"open_uploads\":{\"limit\":null,\"used\":1}",
+      "\"stored_bytes\":{\"limit\":null,\"used\":6}", "\"open_uploads\":{\"limit\":null,\"used\":1}",
       "\"queued_jobs\":{\"limit\":3,\"used\":2}", "\"running_jobs\":{\"limit\":1,\"used\":1}",
     ] {
       #expect(usage.contains(part), "\(usage)")

@@ -30,12 +30,14 @@ extension Job {
     id: JobID = JobID(), kind: JobKind, recording: RecordingID, output: RecordingID? = nil, state: JobState = .queued,
     progress: Double = 0, startedAt: Timestamp? = nil, finishedAt: Timestamp? = nil, attempts: Int = 0,
     interruptions: Int = 0, nonce: String? = nil, node: String? = nil, leaseUntil: Timestamp? = nil,
-    parameters: String = "{}", result: String? = nil, error: String? = nil, client: String = ""
+    expectedBytes: Int64 = 0, parameters: String = "{}", result: String? = nil, error: String? = nil,
+    client: String = ""
   ) {
     self.init(
       id: id, kind: kind, recording: recording, output: output, state: state, progress: progress, createdAt: .now,
       startedAt: startedAt, finishedAt: finishedAt, attempts: attempts, interruptions: interruptions, nonce: nonce,
-      node: node, leaseUntil: leaseUntil, parameters: parameters, result: result, error: error, client: client)
+      node: node, leaseUntil: leaseUntil, expectedBytes: expectedBytes, parameters: parameters, result: result,
+      error: error, client: client)
   }
 }
 

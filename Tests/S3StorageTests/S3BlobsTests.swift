@@ -140,7 +140,7 @@ import Testing
     let maps = SoundMaps(cluster.test.client, cache: node.cache)
     let found = try await cluster.blocking {
       let early = maps.map(of: sound)
-      node.blobs.offer(try node.work([4, 5]), as: sound.map)
+      _ = node.blobs.offer(try node.work([4, 5]), as: sound.map)
       return (early, maps.map(of: sound))
     }
     #expect(found.0 == nil && found.1?.withPath(CacheTest.contents) == [4, 5])

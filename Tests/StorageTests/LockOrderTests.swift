@@ -49,7 +49,7 @@ import Testing
       { _ = try $0.deleteRecording($1.recordings[2]) },
       { _ = try $0.claim($1.jobs[0]) { $0.output } },
       { _ = try $0.claim($1.jobs[1]) { $0.recording } },
-      { try end($1.jobs[0], $0) { _ = try $0.finish($1, with: "{}") { $0.bytes = 7 } } },
+      { try end($1.jobs[0], $0) { _ = try $0.finish($1, with: "{}") { ($0.bytes, $0.mapBytes) = (7, 3) } } },
       { try end($1.jobs[1], $0) { _ = try $0.finish($1, with: "{}") { $0.bytes = 7 } } },
       { try end($1.jobs[0], $0) { _ = try $0.fail($1, error: "{}", progress: 0) } },
       { try end($1.jobs[1], $0) { _ = try $0.postpone($1, seconds: 0) } },
@@ -167,11 +167,13 @@ import Testing
           let conversion = Conversion(recording: id, format: format, key: key, bytes: 30, sha256: "")
           _ = try node.keep(conversion, limit: 200, finishing: token, with: "{}")
         }
+        if let kept = try node.conversions(of: id).first, number % 3 == 0 { try node.forget(kept) }
         // What another thread has converted long ago or just now.
         _ = try node.deleteRecording(recordings[max(0, number - 5)])
       }
     }
     #expect(nodes.retries == 0)
+    #expect(try Self.usage(catalog) == Self.count(catalog))
     nodes.report("conversions and deletions")
   }
 
@@ -183,7 +185,9 @@ import Testing
   private static func count(_ catalog: Catalog) throws -> Int64 {
     try catalog.read { db in
       try [
-        "SELECT count(*) FROM recordings", "SELECT CAST(coalesce(sum(bytes), 0) AS bigint) FROM recordings",
+        "SELECT count(*) FROM recordings",
+        "SELECT CAST(coalesce(sum(\(TenantUsage.fileBytes(of: "recordings"))), 0) AS bigint) FROM recordings",
+        "SELECT CAST(coalesce(sum(bytes), 0) AS bigint) FROM conversions",
         "SELECT CAST(coalesce(sum(bytes), 0) AS bigint) FROM label_tracks",
         "SELECT CAST(coalesce(sum(length(spectrum)), 0) AS bigint) FROM noise_profiles WHERE is_deleted = 0",
       ].map { try db.first($0, as: Int64.self) ?? 0 }.reduce(0, +)

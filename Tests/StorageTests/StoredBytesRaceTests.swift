@@ -21,6 +21,8 @@ import Testing
     let recording: RecordingID
     let uploads: [UploadID]
     let tracks: [LabelTrackID]
+    /// Attempts at jobs: at a waveform, and at a conversion.
+    let attempts: [AttemptToken]
   }
 
   private func prepare(_ number: Int) throws -> Round {
@@ -38,7 +40,12 @@ import Testing
       try part.insert(track, [], limit: 99)
       return track.id
     }
-    return Round(tenant: tenant, recording: recording.id, uploads: uploads, tracks: tracks)
+    let attempts = try [JobKind.waveform, .convert].map { kind in
+      let job = Job(kind: kind, recording: recording.id)
+      try nodes.catalog.insert(job)
+      return try #require(try nodes.catalog.claim(job.id).written?.token)
+    }
+    return Round(tenant: tenant, recording: recording.id, uploads: uploads, tracks: tracks, attempts: attempts)
   }
 
   private static func tenBytes() -> Recording {
@@ -74,9 +81,20 @@ import Testing
         spectrum: Array(repeating: 1, count: 10))
       try part.insert(profile, limit: 99, within: limits)
     },
+    { part, round in
+      _ = try part.whole.finish(round.attempts[0], with: "{}", { $0.waveformBytes = 10 }, within: limits)
+    },
+    { part, round in
+      let conversion = Conversion(
+        recording: round.recording, format: "mp3", key: ObjectKey(round.recording, "converted-1"), bytes: 10,
+        sha256: String(repeating: "0", count: 64))
+      _ = try part.whole.keep(conversion, limit: 99, finishing: round.attempts[1], with: "{}", within: limits)
+    },
   ]
 
-  @Test("recordings, uploads, labels and profiles that are stored at once never exceed a tenant's bytes together")
+  @Test(
+    "recordings, uploads, labels, profiles, waveforms and conversions that are stored at once never exceed a tenant's bytes together"
+  )
   func bytes() async throws {
     let rounds = try (0..<Self.rounds).map(prepare)
     let barrier = Barrier(RacingNodes.count)

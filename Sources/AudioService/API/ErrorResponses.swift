@@ -193,8 +193,8 @@ private func problem(for error: StorageError) -> Problem {
   case .limitReached("stored_bytes", let limit):
     Problem(
       .contentTooLarge, code: "limit_stored_bytes",
-      detail: "The tenant's recordings, labels and noise profiles may have \(limit) bytes in all. Delete some, or send "
-        + "less.",
+      detail: "What is kept for the tenant, with what is being made, may have \(limit) bytes in all. Delete some of "
+        + "it, or send or request less.",
       fields: rateLimit("stored_bytes", limit, retryAfter: 60))
   case .limitReached(let name, let limit): limitProblem(name, Int(clamping: limit), retryAfter: 60)
   case .queueFull(let limit): problem(for: JobsError.queueFull(limit: limit))

@@ -8,6 +8,7 @@ import Terms
 //
 //   422   the file or the request; also work that exceeds the limits on memory, time, or room, because these grow with
 //         the recording
+//   413   the result is more than the tenant may store
 //   410   the recording's file is missing from the disk or damaged
 //   507   the disk or the store of recordings is full
 //   503   the store of recordings or the catalog couldn't be used for more than half an hour
@@ -27,6 +28,7 @@ extension WorkerFailure {
   var status: HTTPStatus {
     if [Self.diskFull, .storeIsFull].map(\.code).contains(code) { return .insufficientStorage }
     if [Self.storeIsUnavailable, .catalogIsUnavailable].map(\.code).contains(code) { return .serviceUnavailable }
+    if code == Self.limitReached("stored_bytes", limit: 0).code { return .contentTooLarge }
     if [MissingFiles.code, MissingFiles.damagedCode].contains(code) { return .gone }
     return Self.faultsOfTheRequest.contains(code) ? .unprocessableContent : .internalServerError
   }
@@ -44,7 +46,7 @@ extension ServiceError {
   init(_ failure: WorkerFailure) {
     switch failure.status {
     case .insufficientStorage where failure.code == WorkerFailure.diskFull.code: self = .diskFull
-    case .unprocessableContent: self = .rejectedByWorker(code: failure.code, detail: failure.detail)
+    case .unprocessableContent, .contentTooLarge: self = .rejectedByWorker(code: failure.code, detail: failure.detail)
     default: self = .workerUnavailable(reason: "\(failure.code): \(failure.detail)")
     }
   }

@@ -26,7 +26,8 @@ extension ProblemExplanation {
       "Correct the key, and try again after “Retry-After” seconds."),
     Self(
       "limit_job_seconds_per_day", "The tenant's jobs have run for as long as they may today",
-      "The time that a tenant's jobs may run on a day (UTC) is limited.", "Try again after “Retry-After” seconds."),
+      "The time that a tenant's jobs, previews, spectra, parts and pictures may take on a day (UTC) is limited.",
+      "Try again after “Retry-After” seconds."),
     Self(
       "limit_recordings", "The tenant has as many recordings as it may",
       "The number of recordings that a tenant may have is limited.", "Delete recordings that you no longer need."),
@@ -39,7 +40,8 @@ extension ProblemExplanation {
       "None of the tenant's jobs may run at the moment.", "Ask the operator of the service."),
     Self(
       "limit_stored_bytes", "The tenant has stored as much as it may",
-      "The total size of a tenant's recordings, labels and noise profiles is limited.",
+      "The total size of what is kept for a tenant is limited: recordings with their working copies, waveforms and "
+        + "conversions, labels and noise profiles.",
       "Delete recordings or noise profiles that you no longer need."),
     Self(
       "missing_scope", "The key or token doesn't allow this",

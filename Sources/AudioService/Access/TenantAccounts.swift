@@ -17,6 +17,8 @@ final class TenantAccounts: Sendable {
     var jobSeconds: [Tenant: Double] = [:]
     /// The day of `jobSeconds`, in days since 1970.
     var day: Int64 = 0
+    /// Seconds of work on demand that aren't in `jobSeconds` yet.
+    var spent: [Tenant: Double] = [:]
   }
 
   private let access: Access
@@ -84,19 +86,37 @@ final class TenantAccounts: Sendable {
     ClientLimits(
       queued: { [self] in $0.tenant.flatMap { count(.queuedJobs, of: $0) }.map { Int($0) } },
       running: { [self] in $0.tenant.flatMap { count(.runningJobs, of: $0) }.map { Int($0) } },
-      spentDay: { [self] client in client.tenant.flatMap(spentDay) })
+      spentDay: { [self] client in client.tenant.flatMap(spentDay) }, stored: { [self] in stored(by: $0) })
   }
 
-  /// Notes for how long each tenant's jobs have run today.
-  func note(jobSeconds: [Tenant: Double]) {
+  /// Notes for how long each tenant's jobs have run today, and that this includes `spent`.
+  func note(jobSeconds: [Tenant: Double], including spent: [Tenant: Double] = [:]) {
     let day = today
-    state.withLock { ($0.jobSeconds, $0.day) = (jobSeconds, day) }
+    state.withLock { state in
+      (state.jobSeconds, state.day) = (jobSeconds, day)
+      for (tenant, seconds) in spent {
+        let left = (state.spent[tenant] ?? 0) - seconds
+        state.spent[tenant] = left > 0 ? left : nil
+      }
+    }
   }
+
+  /// Counts seconds of work on demand like those of jobs. Returns how many of the tenant's the catalog doesn't have
+  /// yet.
+  func spend(_ seconds: Double, of tenant: Tenant) -> Double {
+    state.withLock { state in
+      state.spent[tenant, default: 0] += max(0, seconds)
+      return state.spent[tenant] ?? 0
+    }
+  }
+
+  /// The seconds of work on demand that the catalog doesn't have yet.
+  var spent: [Tenant: Double] { state.withLock { $0.spent } }
 
   private func spentDay(_ tenant: Tenant) -> (limitSeconds: Double, secondsLeft: Int)? {
     guard let limit = limit(.jobSecondsPerDay, of: tenant) else { return nil }
     let day = today
-    let spent = state.withLock { $0.day == day ? $0.jobSeconds[tenant] ?? 0 : 0 }
+    let spent = state.withLock { ($0.day == day ? $0.jobSeconds[tenant] ?? 0 : 0) + ($0.spent[tenant] ?? 0) }
     guard spent >= limit else { return nil }
     return (limit, Int((day + 1) * 86_400 - access.clock.now.milliseconds / 1000))
   }

@@ -96,7 +96,7 @@ extension Context {
       recordings += "stillwave_tenant_recordings{tenant=\"\(name)\"} \(usage.recordings)\n"
     }
     return """
-      # HELP stillwave_tenant_stored_bytes Bytes of a tenant's recordings, labels and noise profiles.
+      # HELP stillwave_tenant_stored_bytes Bytes of what is kept for a tenant: recordings, what is made of them, labels and noise profiles.
       # TYPE stillwave_tenant_stored_bytes gauge
       \(bytes)# HELP stillwave_tenant_recordings Recordings of a tenant.
       # TYPE stillwave_tenant_recordings gauge

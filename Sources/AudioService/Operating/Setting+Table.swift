@@ -49,7 +49,10 @@ extension Setting {
     .tenant(.runningJobs, "The same for its jobs that run at once."),
     .tenant(.openUploads, "The same for its unfinished resumable uploads."),
     .tenant(.requestsPerSecond, "The same for its requests per second."),
-    .tenant(.jobSecondsPerDay, "The same for the time that its jobs run on a day (UTC).", .seconds),
+    .tenant(
+      .jobSecondsPerDay,
+      "The same for the time that its jobs, previews, spectra, parts and pictures take on a day (UTC).",
+      .seconds),
     .number("workers", \.workerCount, "Jobs that run at once.", default: "one per core"),
     .number("max-upload-bytes", \.maximumUploadBytes, "Maximum size of an upload.", .bytes),
     .number("upload-expiry", \.uploadExpirySeconds, "Time without a byte after which a resumable upload expires."),
@@ -98,7 +101,7 @@ extension Setting {
     .number("worker-memory-bytes", \.workerMemoryBytes, "Memory that a job's process may use.", .bytes),
     .number(
       "max-conversion-bytes", \.maximumConversionBytes,
-      "Disk space for conversions made for downloads (?format=); the least recently used go first.", .bytes),
+      "Disk space for a tenant's conversions, made for downloads (?format=); the least recently used go first.", .bytes),
     .text(
       "ffmpeg", "PATH", \.ffmpeg,
       "The ffmpeg that reads m4a, mp4, webm and others: a path or a name on PATH. ffprobe must be beside it."),

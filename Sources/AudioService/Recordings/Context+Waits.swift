@@ -18,17 +18,16 @@ extension Context {
     return try await work.run { () throws(StorageError) in try catalog.job(id) }
   }
 
-  /// Returns the job that does the same as `wanted`, begun by this request or an earlier one. `bytes` is the expected
-  /// size of its result.
-  func beginShared(_ wanted: Job, of recording: Recording, bytes: Int64, for caller: Caller) async throws -> Job {
+  /// Returns the job that does the same as `wanted`, begun by this request or an earlier one.
+  func beginShared(_ wanted: Job, of recording: Recording, for caller: Caller) async throws -> Job {
     let client = caller.client
     let room = try runner.reserve(for: client)
     var job = wanted
     job.client = client.key
-    let (catalog, admission, asked) = (caller.catalog, admission, job)
+    let (catalog, admission, asked, stored) = (caller.catalog, admission, job, accounts.stored(by: caller.tenant))
     let begun = try await work.run {
-      try admission.checkDiskNow(for: bytes)
-      return try catalog.sharedJob(orElse: asked)
+      try admission.checkDiskNow(for: asked.expectedBytes)
+      return try catalog.sharedJob(orElse: asked, within: stored)
     }
     if begun.isNew {
       runner.submit(begun.job, source: recording, room: room)
@@ -37,6 +36,13 @@ extension Context {
       runner.join(begun.job.id, for: client)
     }
     return begun.job
+  }
+
+  /// Returns the error for a request that waited for a job that failed.
+  func failure(of job: Job?, _ caller: Caller) -> any Error {
+    let error = ServiceError(failureOf: job)
+    guard case .rejectedByWorker("limit_stored_bytes", _) = error else { return error }
+    return StorageError.limitReached("stored_bytes", limit: accounts.stored(by: caller.tenant).bytes ?? 0)
   }
 
   /// Returns the recording once it has been read to its end, so that its length is known for certain and the service

@@ -46,15 +46,18 @@ struct Conversions: Sendable {
     try await context.checkSound(of: recording)
     let parameters = RowJSON.text(ConvertJob.Parameters(format: format.outputFormat))
     let job = try await context.beginShared(
-      Job(kind: .convert, recording: recording.id, createdAt: caller.catalog.time, parameters: parameters),
-      of: recording,
-      bytes: recording.bytes ?? 0, for: caller)
+      Job(
+        kind: .convert, recording: recording.id, createdAt: caller.catalog.time,
+        expectedBytes: ExpectedBytes.sound(
+          target, frames: Self.frames(of: recording, at: target.sampleRate), from: recording.expectedSource(source)),
+        parameters: parameters),
+      of: recording, for: caller)
     let ended = try await context.wait(for: job.id, until: deadline, caller)
     switch ended?.state {
     case .succeeded:
       if let kept = try await kept(recording.id, format, target, caller) { return kept }
       throw ServiceError.workerUnavailable(reason: "a conversion was forgotten as soon as it was made")
-    case .failed: throw ServiceError(failureOf: ended)
+    case .failed: throw context.failure(of: ended, caller)
     case .queued, .running:
       throw RequestError.converting(job.id)
     case .cancelled, nil: throw ServiceError.workerUnavailable(reason: "the conversion was cancelled")
@@ -104,6 +107,13 @@ struct Conversions: Sendable {
       throw RequestError.tooManyChannelsForMP3(source.channels, limit: mixedDownChannels)
     case .mp3: return AudioFormat(container: .mp3, codec: .mp3, sampleRate: 48_000, channels: min(source.channels, 2))
     }
+  }
+
+  /// Frames of the whole recording at another sample rate; as far as known.
+  private static func frames(of recording: Recording, at rate: Int) -> Int64 {
+    Int64(
+      Double(recording.format.frames ?? recording.format.estimatedFrames ?? 0)
+        * Double(rate) / Double(recording.format.sampleRate))
   }
 
   /// Whether an error says that a conversion's file is gone or damaged.

@@ -1,5 +1,7 @@
 import HTTP
 import Jobs
+import struct Media.MediaFacts
+import Processing
 import Storage
 import Terms
 
@@ -29,6 +31,16 @@ struct DerivedRecordings: Sendable {
     var share = 1.0
     /// Bytes that the job needs besides its result.
     var extraBytes: Int64 = 0
+
+    /// Bytes that the result is expected to take: its file, its waveform and, if ffmpeg writes the file, which is then
+    /// about as long as the source's, its working copy.
+    func expectedBytes(from source: Recording) -> Int64 {
+      guard let format = source.audioFormat else { return 0 }
+      let frames = length.frames ?? length.estimatedFrames ?? 0
+      return ExpectedBytes.sound(target, frames: frames, from: source.expectedSource(format, share: share))
+        + ExpectedBytes.waveform(sampleRate: target.sampleRate, channels: target.channels, frames: frames)
+        + (media == nil ? 0 : Int64((Double(source.bytes ?? 0) * share).rounded(.up)))
+    }
   }
 
   /// Answers a request that has the members `name` and `callback_url` besides those that `plan` reads. The same request
@@ -70,15 +82,15 @@ struct DerivedRecordings: Sendable {
     let callback = try members.callbackURL(context.configuration.webhooks)
     let planned = try await plan(members, source)
     try await context.checkFinished(source)
-    let bytes = Int64((Double(source.bytes ?? 0) * planned.share).rounded(.up))
+    let bytes = planned.expectedBytes(from: source)
     try await context.checkUsage(of: caller, adding: bytes)
-    try await checkRoom(for: source, extra: planned.extraBytes)
+    try await context.admission.checkDisk(for: bytes + planned.extraBytes)
     let client = caller.client
     let room = try context.runner.reserve(for: client)
 
     let now = caller.catalog.time
     let job = Job(
-      kind: planned.kind, recording: source.id, output: RecordingID(at: now), createdAt: now,
+      kind: planned.kind, recording: source.id, output: RecordingID(at: now), createdAt: now, expectedBytes: bytes,
       parameters: planned.parameters, result: nil, client: client.key)
     let ending = planned.media?.fileExtension ?? planned.target.fileExtension
     let name = nameAsked ?? RecordingName.derived(from: source.name, label: planned.label, extension: ending)
@@ -97,15 +109,6 @@ struct DerivedRecordings: Sendable {
     var hash = SHA256()
     hash.update(body.span)
     return hash.hexDigest()
-  }
-
-  /// Assumes that the result is about as large as its source.
-  private func checkRoom(for source: Recording, extra: Int64) async throws {
-    let scratch = context.scratch
-    let free = try await context.work.run { () throws(StorageError) in try scratch.freeBytes() }
-    guard (source.bytes ?? 0) + extra <= free - context.configuration.reservedDiskBytes else {
-      throw ServiceError.diskFull
-    }
   }
 
   /// Inserts the job and the recording it will make, which exists from now on and grows with the job. Returns the
@@ -133,5 +136,12 @@ struct DerivedRecordings: Sendable {
       try catalog.insert(made, jobs: [begun], webhooks: webhook.map { [$0] } ?? [], answer: kept, within: stored)
     }
     return (begun, document)
+  }
+}
+
+extension Recording {
+  /// What its sound is read from, for `ExpectedBytes`.
+  func expectedSource(_ format: AudioFormat, share: Double = 1) -> ExpectedBytes.Source {
+    ExpectedBytes.Source(format, bytes: (media == nil ? bytes : workingBytes) ?? 0, share: share)
   }
 }

@@ -34,8 +34,7 @@ struct LoudnessRequests: Sendable {
     try await context.checkAudio(of: recording)
     let deadline = context.waitDeadline
     let job = try await context.beginShared(
-      Job(kind: .loudness, recording: recording.id, createdAt: caller.catalog.time), of: recording, bytes: 0,
-      for: caller)
+      Job(kind: .loudness, recording: recording.id, createdAt: caller.catalog.time), of: recording, for: caller)
     let ended = try await context.wait(for: job.id, until: deadline, caller)
     switch ended?.state {
     case .succeeded:

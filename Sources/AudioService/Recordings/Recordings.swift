@@ -1,5 +1,6 @@
 import HTTP
 import Jobs
+import Processing
 import Storage
 
 /// Listing, reading, renaming, and deleting recordings.
@@ -109,11 +110,14 @@ struct Recordings: Sendable {
     try await context.checkAudio(of: recording)
     let client = caller.client
     let room = try context.runner.reserve(for: client)
-    let catalog = caller.catalog
-    let job = Job(kind: .waveform, recording: recording.id, createdAt: catalog.time, client: client.key)
+    let (catalog, stored) = (caller.catalog, context.accounts.stored(by: caller.tenant))
+    let job = Job(
+      kind: .waveform, recording: recording.id, createdAt: catalog.time,
+      expectedBytes: ExpectedBytes.made(of: recording.format, recording.mediaFacts, bytes: recording.bytes ?? 0)
+        - (recording.workingBytes ?? 0), client: client.key)
     let queued = try await context.work.run { () throws(StorageError) in
       // Of several simultaneous requests, only one rebuilds it.
-      try catalog.update(recording.id, if: { $0.waveformState == .failed }, inserting: job) { source in
+      try catalog.update(recording.id, if: { $0.waveformState == .failed }, inserting: job, within: stored) { source in
         (source.waveformState, source.waveformJob, source.waveformKey) = (.queued, job.id, nil)
       }
     }

@@ -142,6 +142,6 @@ extension Recording {
     if case .owed = loss { return }
     warnings.removeAll { $0.code == WaveformRepairs.code }
     if let warning = loss.warning { warnings.append(warning) }
-    if !loss.isWaveform { (workingKey, workingBytes) = (nil, nil) }
+    if !loss.isWaveform { workingKey = nil }
   }
 }

@@ -155,13 +155,15 @@ struct DirectUploads: Sendable {
     return try await context.storeWork.run(as: .transfer(caller.client)) {
       let audio = NewRecording.fileName(intake.probe)
       let built = intake.analysis.flatMap { analysis in early.map { (waveform: $0, analysis: analysis) } }
-      let stored = try blobs.adopt(file, as: id, name: audio, with: built?.waveform.files(audio: audio) ?? [])
+      let made = built?.waveform.files(audio: audio) ?? []
+      let lengths = made.map(\.byteCount)
+      let stored = try blobs.adopt(file, as: id, name: audio, with: made)
       do {
         let now = catalog.time
         let new = NewRecording(
           id, stored, name: name, intake.probe, for: caller.client, at: now, job: early?.job)
         var recording = new.recording
-        if let built { built.waveform.note(built.analysis, in: &recording) }
+        if let built { built.waveform.note(built.analysis, lengths: lengths, in: &recording) }
         let document = try JSONDocument(RecordingDocument(recording, live: nil))
         let answer = key?.answer(
           Self.fingerprint(stored.sha256, name: name), .created, location: location, document, at: now)

@@ -14,7 +14,11 @@ struct NewRecording: Sendable {
     _ id: RecordingID, _ stored: StoredFile, name: String?, _ probe: Probe, for client: Client, at time: Timestamp,
     job: Job? = nil
   ) {
-    let job = job ?? Job(kind: .waveform, recording: id, createdAt: time, client: client.key)
+    let job =
+      job
+      ?? Job(
+        kind: .waveform, recording: id, createdAt: time,
+        expectedBytes: ExpectedBytes.made(of: probe.shape, probe.media, bytes: stored.bytes), client: client.key)
     self.job = job
     recording = Recording(
       id: id, name: RecordingName(name, extension: probe.fileExtension).text, createdAt: time, bytes: stored.bytes,

@@ -47,7 +47,7 @@ struct UploadAdmission: Sendable {
   /// Returns what is in the file, which has `bytes` bytes. Throws if it isn't a recording that may be stored.
   func probe(path: String, bytes: Int64, for client: Client) async throws -> Probe {
     let intake = try await probes.probe(path: path, bytes: bytes, for: client)
-    try await checkRoom(forWorkingCopyOf: intake.probe)
+    try await checkDisk(for: ExpectedBytes.made(of: intake.probe.shape, intake.probe.media, bytes: bytes))
     return intake.probe
   }
 
@@ -67,15 +67,8 @@ struct UploadAdmission: Sendable {
     defer { work.start { [scratch] in scratch.giveBack(intakeFolder: folder) } }
     let early = EarlyWaveform(of: id, for: client, in: folder, at: time)
     let intake = try await probes.probe(path: file.path, bytes: file.byteCount, for: client, building: early)
-    try await checkRoom(forWorkingCopyOf: intake.probe)
+    try await checkDisk(
+      for: ExpectedBytes.made(of: intake.probe.shape, intake.probe.media, bytes: file.byteCount))
     return try await body(intake, early)
-  }
-
-  private func checkRoom(forWorkingCopyOf probe: Probe) async throws {
-    // The working copy must fit as well: four bytes per sample. If the length is only a guess, the job finds out.
-    if let media = probe.media, media.promisesLength, let frames = probe.shape.estimatedFrames {
-      let (bytes, overflow) = frames.multipliedReportingOverflow(by: 4 * Int64(probe.shape.channels))
-      try await checkDisk(for: overflow ? .max : bytes)
-    }
   }
 }

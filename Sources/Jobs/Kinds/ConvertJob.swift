@@ -44,7 +44,7 @@ package enum ConvertJob: JobDefinition {
       sha256: stored.sha256, usedAt: catalog.time)
     let kept = try catalog.keep(
       conversion, limit: outcome.settings.maximumConversionBytes, finishing: outcome.token,
-      with: RowJSON.text(JobResult(recording: job.recording)))
+      with: RowJSON.text(JobResult(recording: job.recording)), within: outcome.storedLimits)
     outcome.blobs.deleteDiscarded(kept.discarded)
     return kept.job
   }

@@ -25,7 +25,7 @@ package struct EarlyWaveform: Sendable {
     IntakeWork(pyramid: path("pyramid"), soundMap: path("map"), labels: path("labels"))
   }
 
-  /// The files that the worker has made. `audio` is the name of the recording's file.
+  /// The files that the worker has made: the waveform and the map. `audio` is the name of the recording's file.
   package func files(audio: String) -> [MadeFile] {
     [
       MadeFile(path: work.pyramid, name: token.pyramidName, isNeeded: true),
@@ -33,9 +33,10 @@ package struct EarlyWaveform: Sendable {
     ]
   }
 
-  /// Notes in the recording that its waveform is ready.
-  package func note(_ analysis: Analysis, in recording: inout Recording) {
-    WaveformJob.note(analysis, pyramid: token.waveformKey(of: recording.id), in: &recording)
+  /// Notes in the recording that its waveform is ready. `lengths` are those of `files`.
+  package func note(_ analysis: Analysis, lengths: [Int64?], in recording: inout Recording) {
+    recording.mapBytes = lengths[1]
+    WaveformJob.note(analysis, pyramid: token.waveformKey(of: recording.id), bytes: lengths[0], in: &recording)
   }
 
   /// Inserts the recording with its waveform, once its files are durable. Returns the job, which has succeeded.

@@ -18,8 +18,12 @@ struct JobOutcome {
   let scratch: any Scratch
   let settings: JobSettings
 
+  /// What the recording's tenant may store. The service's own work replaces what has been damaged, and isn't limited.
+  var storedLimits: StoredLimits? { job.client.isEmpty ? nil : settings.clientLimits.stored(job.tenant) }
+
   /// Makes the files durable, then finishes the job and the recording in one transaction, unless the attempt has lost
-  /// its job: then its files are unwanted. Returns nil if the report makes no sense for this work.
+  /// its job: then its files are unwanted. Returns nil if the report makes no sense for this work. Throws
+  /// `.limitReached` if the tenant may not store that much.
   func record() throws(StorageError) -> Fenced<Job>? { try job.kind.definition.record(self) }
 
   /// Adds a file to the folder of the job's recording. Throws if the recording has been deleted meanwhile and its
@@ -33,7 +37,8 @@ struct JobOutcome {
     _ result: JobResult, adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [],
     _ change: @Sendable (inout Recording) -> Void = { _ in }
   ) throws(StorageError) -> Fenced<Job> {
-    try catalog.finish(token, with: RowJSON.text(result), change, adding: tracks, limit: LabelTrack.limit)
+    try catalog.finish(
+      token, with: RowJSON.text(result), change, adding: tracks, limit: LabelTrack.limit, within: storedLimits)
   }
 
   /// The outcome if the recording has been deleted, which has canceled the job.

@@ -35,7 +35,7 @@ extension JobOutcome {
     }
     return try finish(result(output), adding: tracks) { [working] in
       $0.waveformState = .ready
-      $0.waveformKey = pyramid.key
+      ($0.waveformKey, $0.waveformBytes) = (pyramid.key, pyramid.bytes)
       $0.warnings = warnings
       $0.noiseRegions = sound.noiseRegions
       if sound.lacksPictures, let facts = $0.mediaFacts { $0.media = facts.withoutPictures.json }

@@ -35,9 +35,9 @@ enum WaveformJob: JobDefinition {
     }
     guard let recording = try outcome.catalog.recording(job.recording) else { return try outcome.refused() }
     outcome.settings.willAddFiles(job.id)
-    if let map = work.soundMap, let audio = recording.audioKey {
-      outcome.blobs.offer(map, as: ObjectKey(audio.recording, SampleWindow.mapPath(of: audio.name)))
-    }
+    let mapKey = recording.audioKey.map { ObjectKey($0.recording, SampleWindow.mapPath(of: $0.name)) }
+    var mapBytes = recording.mapBytes
+    if let map = work.soundMap, let mapKey { mapBytes = outcome.blobs.offer(map, as: mapKey) ?? mapBytes }
     var working: StoredFile?
     if let path = work.copy?.path {
       let ending = recording.audioFormat?.fileExtension ?? "wav"
@@ -45,16 +45,23 @@ enum WaveformJob: JobDefinition {
     }
     let file = try outcome.add(work.pyramid, as: outcome.token.pyramidName)
     let tracks = try embeddedTracks(of: recording, work, outcome)
-    return try outcome.finish(JobResult(recording: job.recording), adding: tracks) { [working] in
-      if let working { ($0.workingKey, $0.workingBytes) = (working.key, working.bytes) }
-      note(analysis, pyramid: file.key, in: &$0)
+    do {
+      return try outcome.finish(JobResult(recording: job.recording), adding: tracks) { [working, mapBytes] in
+        if let working { ($0.workingKey, $0.workingBytes) = (working.key, working.bytes) }
+        $0.mapBytes = mapBytes
+        note(analysis, pyramid: file.key, bytes: file.bytes, in: &$0)
+      }
+    } catch {
+      // The attempt's other files have its name.
+      if case .limitReached = error, recording.mapBytes == nil, let mapKey { outcome.blobs.delete(mapKey) }
+      throw error
     }
   }
 
   /// Notes in a recording that its waveform is ready.
-  static func note(_ analysis: Analysis, pyramid: ObjectKey, in recording: inout Recording) {
+  static func note(_ analysis: Analysis, pyramid: ObjectKey, bytes: Int64?, in recording: inout Recording) {
     recording.waveformState = .ready
-    recording.waveformKey = pyramid
+    (recording.waveformKey, recording.waveformBytes) = (pyramid, bytes)
     recording.format.setLength(frames: analysis.frames)
     if recording.derivedFrom == nil {
       recording.warnings = analysis.warnings

@@ -33,6 +33,9 @@ struct JobRecords: Sendable {
       // A commit that only seemed to fail is found by whichever of these writes comes next.
       guard mayWrite(attempt) else { return requeue(attempt, hasWritten: true) }
       if case .diskFull = error, !catalog.isShared { return fail(attempt, .diskFull, hasWritten: true) }
+      if case .limitReached(let name, let limit) = error {
+        return fail(attempt, .limitReached(name, limit: limit), hasWritten: true)
+      }
       log.failure("the result of a job could not be stored", ["job": job.id.text, "error": "\(error)"])
       if let failure = error.storeFailure ?? (catalog.isShared ? error.diskFailure : nil) {
         return postpone(attempt, failure, hasWritten: true)

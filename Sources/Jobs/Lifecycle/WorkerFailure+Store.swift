@@ -24,6 +24,16 @@ extension WorkerFailure {
 }
 
 extension WorkerFailure {
+  /// The failure of a job whose result would exceed a limit on what its tenant may store.
+  package static func limitReached(_ name: String, limit: Int64) -> WorkerFailure {
+    WorkerFailure(
+      code: "limit_\(name)",
+      detail:
+        "With the result, the tenant would have more than the \(limit) bytes that it may store. Delete something, "
+        + "and request the work again.",
+      retry: false)
+  }
+
   /// The failure of a job that needs a disk which can't be written or read.
   static let diskIsUnusable = WorkerFailure(
     code: "io_error", detail: "The service can't use its disk now; the file is not at fault.", retry: false)

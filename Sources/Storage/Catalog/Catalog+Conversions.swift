@@ -7,47 +7,58 @@ extension Catalog {
   /// Returns the unfinished job for the same work if there is one; otherwise inserts `job` and returns it. So only one
   /// runs at a time, however many clients request it. `isNew` is whether `job` was inserted.
   ///
-  /// Throws `.noSuchRecording` if the recording was deleted meanwhile.
-  package func sharedJob(orElse job: Job) throws(StorageError) -> (job: Job, isNew: Bool) {
+  /// Throws `.noSuchRecording` if the recording was deleted meanwhile, and `.limitReached` if the tenant would have
+  /// more bytes than `limits` with those that the job is expected to add.
+  package func sharedJob(
+    orElse job: Job, within limits: StoredLimits? = nil
+  ) throws(StorageError) -> (job: Job, isNew: Bool) {
     try write(.statementLocks) { db in
       // Another call for the same recording waits here, and then finds the job.
-      guard try Self.locked(job.recording, db) != nil else { throw StorageError.noSuchRecording(job.recording) }
+      guard let recording = try Self.locked(job.recording, db) else {
+        throw StorageError.noSuchRecording(job.recording)
+      }
       let same = try Self.unfinishedJobs(touching: job.recording, db).first {
         $0.kind == job.kind && $0.recording == job.recording && $0.parameters == job.parameters
       }
       if let same { return (same, false) }
-      try queue(job, db)
+      try plan(job, of: recording.tenant, within: limits, db)
       return (job, true)
     }
   }
 
   /// Inserts a conversion, replacing an older one to the same format, and deletes the least recently requested
-  /// conversions until all of them together have at most `limit` bytes. In the same transaction, finishes the job of
-  /// the attempt that made it, with `result` in JSON. Returns the job, and the objects of the deleted conversions.
+  /// conversions of the same tenant until all of them together have at most `limit` bytes. In the same transaction,
+  /// finishes the job of the attempt that made it, with `result` in JSON. Returns the job, and the objects of the
+  /// deleted conversions. Throws `.limitReached`, without any change, if the tenant would have more bytes than
+  /// `limits`.
   ///
   /// Those objects become garbage, in a bucket after an hour.
   package func keep(
-    _ conversion: Conversion, limit: Int64, finishing token: AttemptToken, with result: String
+    _ conversion: Conversion, limit: Int64, finishing token: AttemptToken, with result: String,
+    within limits: StoredLimits? = nil
   ) throws(StorageError) -> (job: Fenced<Job>, discarded: [ObjectKey]) {
     try write(.statementLocks) { db in
       guard let (before, now) = try locked(token.job, db) else { return (.refused(nil), []) }
       let moved = try move(before, hasWritten: true, at: now, db) { $0.succeed(token, with: result, at: now) }
       // Deleting the recording would have canceled the job.
-      return (moved, moved.written == nil ? [] : try keep(conversion, limit: limit, at: now, db))
+      guard moved.written != nil else { return (moved, []) }
+      let discarded = try keep(conversion, of: before.tenant, limit: limit, at: now, db)
+      try Self.checkBytes(limits, of: before.tenant, db)
+      return (moved, discarded)
     }
   }
 
   /// Inserts a conversion as above. For tests.
   @discardableResult
-  func keep(_ conversion: Conversion, limit: Int64) throws(StorageError) -> [ObjectKey] {
-    try write { try keep(conversion, limit: limit, at: now($0), $0) }
+  func keep(_ conversion: Conversion, of tenant: Tenant = .none, limit: Int64) throws(StorageError) -> [ObjectKey] {
+    try write { try keep(conversion, of: tenant, limit: limit, at: now($0), $0) }
   }
 
   private func keep(
-    _ conversion: Conversion, limit: Int64, at now: Timestamp, _ db: CatalogTransaction
+    _ conversion: Conversion, of tenant: Tenant, limit: Int64, at now: Timestamp, _ db: CatalogTransaction
   ) throws -> [ObjectKey] {
     // So that each sees what others have kept, and none waits for rows that another is about to change.
-    try Self.lock(name: "conversions", db)
+    try Self.lock(name: "conversions of \(tenant.name)", db)
     var discarded: [ObjectKey] = []
     let older = try Self.conversion(of: conversion.recording, to: conversion.format, db)
     if older?.key != conversion.key {
@@ -57,8 +68,15 @@ extension Catalog {
       }
       try withdraw([conversion.key.description], db)
     }
-    try ConversionRow(conversion: conversion).insertOrReplace(db)
-    let total = try db.first("SELECT CAST(sum(bytes) AS bigint) FROM conversions", as: Int64.self) ?? 0
+    // Also a row that can't be read. Not by replacing it, of which SQLite's triggers would see only one half.
+    try db.run(
+      "DELETE FROM conversions WHERE recording = ? AND format = ?", [conversion.recording.text, conversion.format])
+    try ConversionRow(conversion: conversion, tenant: tenant).insert(db)
+    // From here on the tenant's row of `usage` is locked, so a deletion of others' recordings holds none of their
+    // conversions.
+    let total =
+      try db.first(
+        "SELECT CAST(sum(bytes) AS bigint) FROM conversions WHERE tenant = ?", [tenant.name], as: Int64.self) ?? 0
     guard total > limit else { return discarded }
     // Those that are used least, up to the one with which there is room enough.
     let leastUsed = try Self.intact(
@@ -66,9 +84,9 @@ extension Catalog {
         """
         SELECT * FROM (
           SELECT *, sum(bytes) OVER (ORDER BY used_at, recording, format) AS so_far
-          FROM conversions WHERE NOT (recording = ? AND format = ?)) AS others
+          FROM conversions WHERE tenant = ? AND NOT (recording = ? AND format = ?)) AS others
         WHERE so_far - bytes < ?
-        """, [conversion.recording.text, conversion.format, total - limit])
+        """, [tenant.name, conversion.recording.text, conversion.format, total - limit])
     ) { try ConversionRow(row: $0).conversion }
     for conversion in leastUsed where try Self.isFree(conversion, db) {
       try discard(conversion, at: now, db)
@@ -104,7 +122,11 @@ extension Catalog {
 
   /// Deletes a conversion whose file is missing.
   package func forget(_ conversion: Conversion) throws(StorageError) {
-    try write(.statementLocks) { try Self.forget(conversion, $0) }
+    try write(.statementLocks) { db in
+      // A deletion of the recording holds the counter, and would wait for the conversion.
+      guard try Self.locked(conversion.recording, db) != nil else { return }
+      try Self.forget(conversion, db)
+    }
   }
 
   /// Deletes the conversions of a deleted recording; their files are removed with the recording's.
@@ -133,10 +155,13 @@ struct ConversionRow: TableRow {
   static let key = ["recording", "format"]
 
   let conversion: Conversion
+  /// The recording's.
+  let tenant: Tenant
 
-  init(conversion: Conversion) { self.conversion = conversion }
+  init(conversion: Conversion, tenant: Tenant) { (self.conversion, self.tenant) = (conversion, tenant) }
 
   init(row: SQLRow) throws {
+    tenant = try Storage.tenant(row)
     guard let key = try objectKey(row, "key") else { throw StorageError.corrupt(column: "key", value: "NULL") }
     conversion = Conversion(
       recording: try identifier(row, "recording"), format: try value(row, "format"), key: key,
@@ -151,6 +176,7 @@ struct ConversionRow: TableRow {
 
   func encode(to container: inout ColumnValues) throws {
     container["recording"] = conversion.recording.text
+    container["tenant"] = tenant.name
     container["format"] = conversion.format
     container["key"] = conversion.key.description
     container["bytes"] = conversion.bytes

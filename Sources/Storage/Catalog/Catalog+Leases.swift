@@ -85,10 +85,12 @@ extension Catalog {
   ///
   /// Inserts `tracks`, labels found in the recording's file, but at most as many as make `limit` with those that it
   /// has. A waveform or working copy that the recording no longer names becomes garbage, after an hour, because it may
-  /// be in use.
+  /// be in use. Throws `.limitReached`, without any change, if that adds bytes and the tenant would have more than
+  /// `limits`.
   package func finish(
     _ token: AttemptToken, with result: String, _ change: @Sendable (inout Recording) -> Void = { _ in },
-    adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [], limit: Int = 64
+    adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [], limit: Int = 64,
+    within limits: StoredLimits? = nil
   ) throws(StorageError) -> Fenced<Job> {
     try write(.statementLocks) { db in
       guard let (current, now) = try locked(token.job, db) else { return .refused(nil) }
@@ -102,6 +104,9 @@ extension Catalog {
           try Self.addGarbage(key, due: now + Self.supersededSeconds, db)
         }
         try Self.insert(embedded: tracks, of: recording, limit: limit, db)
+        if recording.keptBytes > before.keptBytes || !tracks.isEmpty {
+          try Self.checkBytes(limits, of: recording.tenant, db)
+        }
       }
       return moved
     }

@@ -14,7 +14,7 @@ extension Catalog {
       try Self.spend(token, db)
       try RecordingRow(recording).insert(db)
       try withdraw(objectsOf: recording, db)
-      try Self.check(limits, of: recording.tenant, db)
+      try Self.check(limits, of: recording.tenant, planning: jobs, db)
       for job in jobs { try queue(job, db) }
       for webhook in webhooks { try WebhookRow(webhook).insert(db) }
       try keep(answer, for: recording.tenant, db)
@@ -36,7 +36,6 @@ extension Catalog {
       try Self.spend(uploadToken, db)
       try RecordingRow(recording).insert(db)
       try withdraw(objectsOf: recording, db)
-      try Self.check(limits, of: recording.tenant, db)
       try Self.insert(job, db)
       guard let queued = try Self.job(job.id, db) else { throw StorageError.changedMeanwhile }
       guard case .written(let running) = try begin(queued, nonce: token.nonce, at: job.createdAt, db),
@@ -44,6 +43,7 @@ extension Catalog {
           running, hasWritten: true, at: now, db, { $0.succeed(token, with: result, at: max(now, job.createdAt)) })
       else { throw StorageError.changedMeanwhile }
       try Self.insert(embedded: tracks, of: recording, limit: trackLimit, db)
+      try Self.check(limits, of: recording.tenant, db)
       try keep(answer, for: recording.tenant, db)
       return ended
     }

@@ -106,7 +106,7 @@ extension Catalog {
       recording.tenant = upload.tenant
       try RecordingRow(recording).insert(db)
       try withdraw(objectsOf: recording, db)
-      try Self.check(limits, of: recording.tenant, db)
+      try Self.check(limits, of: recording.tenant, planning: jobs, db)
       for job in jobs { try queue(job, db) }
     }
   }

@@ -36,6 +36,9 @@ struct RecordingRow: TableRow {
       warnings: try list(row, "warnings") ?? [], derivedFrom: derivedFrom,
       noiseRegions: try list(row, "noise_regions"))
     recording.tenant = try tenant(row)
+    (recording.waveformBytes, recording.mapBytes) = (
+      try nullable(row, "waveform_bytes"), try nullable(row, "map_bytes")
+    )
     guard recording.isPlausible else { throw StorageError.corrupt(column: "recordings", value: recording.id.text) }
   }
 
@@ -57,6 +60,8 @@ struct RecordingRow: TableRow {
     container["waveform_state"] = recording.waveformState.rawValue
     container["waveform_job"] = recording.waveformJob?.text
     container["waveform_key"] = recording.waveformKey?.description
+    container["waveform_bytes"] = recording.waveformBytes
+    container["map_bytes"] = recording.mapBytes
     container["audio_key"] = recording.audioKey?.description
     container["media"] = recording.media
     container["working_key"] = recording.workingKey?.description
@@ -91,7 +96,8 @@ struct JobRow: TableRow {
       startedAt: try instant(row, "started_at"), finishedAt: try instant(row, "finished_at"),
       attempts: try value(row, "attempts"), interruptions: try value(row, "interruptions"),
       nonce: try nullable(row, "nonce"), node: try nullable(row, "node"), leaseUntil: try instant(row, "lease_until"),
-      parameters: try value(row, "parameters"), result: try nullable(row, "result"), error: try nullable(row, "error"),
+      expectedBytes: try value(row, "expected_bytes"), parameters: try value(row, "parameters"),
+      result: try nullable(row, "result"), error: try nullable(row, "error"),
       client: try value(row, "client"))
     job.tenant = try tenant(row)
     (job.postponements, job.notBefore) = (try value(row, "postponements"), try instant(row, "not_before"))
@@ -116,6 +122,7 @@ struct JobRow: TableRow {
     container["nonce"] = job.nonce
     container["node"] = job.node
     container["lease_until"] = job.leaseUntil?.milliseconds
+    container["expected_bytes"] = job.expectedBytes
     container["parameters"] = job.parameters
     container["result"] = job.result
     container["error"] = job.error
@@ -157,7 +164,8 @@ extension Job {
   fileprivate var isPlausible: Bool {
     let instants = [createdAt, startedAt, finishedAt, leaseUntil, notBefore].compactMap { $0 }
     return (0...1).contains(progress) && (0...1_000_000).contains(attempts) && (0...1_000_000).contains(interruptions)
-      && (0...interruptions).contains(postponements) && nonce.map(AttemptToken.isNonce) ?? true
+      && (0...interruptions).contains(postponements) && (0...Self.expectedBytesLimit).contains(expectedBytes)
+      && nonce.map(AttemptToken.isNonce) ?? true
       && instants.allSatisfy(\.isPlausible)
   }
 }

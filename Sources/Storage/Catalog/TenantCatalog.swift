@@ -78,13 +78,14 @@ extension TenantCatalog {
   }
 
   /// Changes a recording if `isExpected` returns true for it, and inserts `job`, which reads the recording, in the same
-  /// transaction. Does nothing and returns nil if there is no such recording or it isn't as expected.
+  /// transaction. Does nothing and returns nil if there is no such recording or it isn't as expected. Throws
+  /// `.limitReached` if the tenant would have more bytes than `limits` with those that the job is expected to add.
   package func update(
     _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool, inserting job: Job?,
-    _ change: @Sendable (inout Recording) -> Void
+    within limits: StoredLimits? = nil, _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
     guard try recording(id) != nil else { return nil }
-    return try whole.update(id, if: isExpected, inserting: job, describing: .later, change)
+    return try whole.update(id, if: isExpected, inserting: job, within: limits, describing: .later, change)
   }
 
   /// Deletes a recording's row; returns nil if there is none; see `Catalog.deleteRecording`.
@@ -140,9 +141,11 @@ extension TenantCatalog {
   }
 
   /// Returns the unfinished job for the same work, or inserts `job`; see `Catalog.sharedJob`.
-  package func sharedJob(orElse job: Job) throws(StorageError) -> (job: Job, isNew: Bool) {
+  package func sharedJob(
+    orElse job: Job, within limits: StoredLimits? = nil
+  ) throws(StorageError) -> (job: Job, isNew: Bool) {
     try check(job.recording)
-    return try whole.sharedJob(orElse: job)
+    return try whole.sharedJob(orElse: job, within: limits)
   }
 }
 

@@ -17,10 +17,11 @@ package protocol Blobs: Sendable {
   /// if that is deleted later, the row of `garbage` has the object removed.
   func put(_ path: String, as key: ObjectKey, makesFolder: Bool) throws(StorageError) -> StoredFile
 
-  /// Like `put`, but not durable: only for files that can be made again. Does nothing if there is no such file.
+  /// Like `put`, but not durable: only for files that can be made again. Returns the object's length in bytes; nil if
+  /// there is no such file, or it wasn't stored.
   ///
   /// S3: a PUT whose failure is ignored.
-  func offer(_ path: String, as key: ObjectKey)
+  func offer(_ path: String, as key: ObjectKey) -> Int64?
 
   /// Turns a received file into the first object of a new recording, together with the files that were made from it.
   /// See `put`; on an error nothing is left of the recording.

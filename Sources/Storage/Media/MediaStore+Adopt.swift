@@ -19,6 +19,8 @@ package struct MadeFile: Sendable {
   package let name: String
   /// If it isn't needed, it may be missing, and may be lost in a power failure.
   package let isNeeded: Bool
+  /// Its length in bytes, while it is there; nil if it is missing.
+  package var byteCount: Int64? { try? FileSystem.length(of: path) }
 
   /// Describes a file; see the members.
   package init(path: String, name: String, isNeeded: Bool) {

@@ -66,7 +66,11 @@ extension MediaStore: Blobs, Scratch, UploadSpool, GrowingWaveforms {
 
   /// Turns a file that a job may have written into an object. Not durable, so use it only for files that can be made
   /// again.
-  package func offer(_ source: String, as key: ObjectKey) { try? FileSystem.rename(source, to: finalPath(of: key)) }
+  package func offer(_ source: String, as key: ObjectKey) -> Int64? {
+    guard let bytes = try? FileSystem.length(of: source) else { return nil }
+    do { try FileSystem.rename(source, to: finalPath(of: key)) } catch { return nil }
+    return bytes
+  }
 
   /// Removes an object derived from a recording; see `Blobs.delete`.
   package func delete(_ key: ObjectKey) {

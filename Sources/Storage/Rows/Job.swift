@@ -37,6 +37,8 @@ package struct Job: Sendable, Equatable {
   /// When the lease of the running attempt ends; nil if it lasts as long as the process that has locked the data
   /// folder.
   package var leaseUntil: Timestamp?
+  /// Bytes that its results are expected to take. They count toward what the tenant may store until it ends.
+  package var expectedBytes: Int64
   /// The request, in JSON.
   package var parameters: String
   /// The result, in JSON.
@@ -51,8 +53,8 @@ package struct Job: Sendable, Equatable {
     id: JobID? = nil, kind: JobKind, recording: RecordingID, output: RecordingID? = nil,
     state: JobState = .queued, progress: Double = 0, createdAt: Timestamp, startedAt: Timestamp? = nil,
     finishedAt: Timestamp? = nil, attempts: Int = 0, interruptions: Int = 0, nonce: String? = nil,
-    node: String? = nil, leaseUntil: Timestamp? = nil, parameters: String = "{}", result: String? = nil,
-    error: String? = nil, client: String = ""
+    node: String? = nil, leaseUntil: Timestamp? = nil, expectedBytes: Int64 = 0, parameters: String = "{}",
+    result: String? = nil, error: String? = nil, client: String = ""
   ) {
     self.id = id ?? JobID(at: createdAt)
     self.kind = kind
@@ -68,11 +70,17 @@ package struct Job: Sendable, Equatable {
     self.nonce = nonce
     self.node = node
     self.leaseUntil = leaseUntil
+    self.expectedBytes = min(max(expectedBytes, 0), Self.expectedBytesLimit)
     self.parameters = parameters
     self.result = result
     self.error = error
     self.client = client
   }
+}
+
+extension Job {
+  /// More than any job makes, and little enough that those of all jobs together are a number.
+  static let expectedBytesLimit: Int64 = 1 << 50
 }
 
 /// The kind of work that a job does.

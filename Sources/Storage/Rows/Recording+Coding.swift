@@ -5,7 +5,7 @@ import Terms
 extension Recording: Codable {
   private enum CodingKeys: String, CodingKey {
     case id, owner, name, createdAt, bytes, sha256, format, waveformState, waveformJob, waveformFile, audioFile, media
-    case workingFile, workingBytes, warnings, derivedFrom, noiseRegions
+    case workingFile, workingBytes, waveformBytes, mapBytes, warnings, derivedFrom, noiseRegions
   }
 
   /// Reads a description. The names of its files may be anything; see `isPlausible`.
@@ -23,7 +23,9 @@ extension Recording: Codable {
       format: try members.decode(SoundShape.self, forKey: .format),
       waveformState: try members.decode(WaveformState.self, forKey: .waveformState),
       waveformJob: try members.decodeIfPresent(JobID.self, forKey: .waveformJob),
-      waveformKey: try key(.waveformFile), audioKey: try key(.audioFile),
+      waveformKey: try key(.waveformFile),
+      waveformBytes: try members.decodeIfPresent(Int64.self, forKey: .waveformBytes),
+      mapBytes: try members.decodeIfPresent(Int64.self, forKey: .mapBytes), audioKey: try key(.audioFile),
       media: try members.decodeIfPresent(String.self, forKey: .media), workingKey: try key(.workingFile),
       workingBytes: try members.decodeIfPresent(Int64.self, forKey: .workingBytes),
       warnings: try members.decode([Warning].self, forKey: .warnings),
@@ -49,6 +51,8 @@ extension Recording: Codable {
     try members.encodeIfPresent(media, forKey: .media)
     try members.encodeIfPresent(workingFile, forKey: .workingFile)
     try members.encodeIfPresent(workingBytes, forKey: .workingBytes)
+    try members.encodeIfPresent(waveformBytes, forKey: .waveformBytes)
+    try members.encodeIfPresent(mapBytes, forKey: .mapBytes)
     try members.encode(warnings, forKey: .warnings)
     try members.encodeIfPresent(derivedFrom, forKey: .derivedFrom)
     try members.encodeIfPresent(noiseRegions, forKey: .noiseRegions)

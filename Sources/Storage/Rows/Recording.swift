@@ -28,13 +28,17 @@ package struct Recording: Sendable, Equatable {
   /// The job that builds, or built, the waveform.
   package var waveformJob: JobID?
   /// The key of the waveform's file; nil if there is none.
-  package var waveformKey: ObjectKey?
+  package var waveformKey: ObjectKey? { didSet { if waveformKey == nil { waveformBytes = nil } } }
+  /// Length of the waveform's file in bytes; nil if there is none.
+  package var waveformBytes: Int64?
+  /// Length of the map of the sound, which is beside the audio file, in bytes; nil if there is none.
+  package var mapBytes: Int64?
   /// The key of the audio file; nil until it is complete.
   package var audioKey: ObjectKey?
   /// What decoding needs to know about a file that isn't read directly, in JSON; nil for files that are.
   package var media: String?
   /// The key of the lossless copy of such a file's sound; nil until it is complete.
-  package var workingKey: ObjectKey?
+  package var workingKey: ObjectKey? { didSet { if workingKey == nil { workingBytes = nil } } }
   /// Length of the working copy in bytes; nil if there is none.
   package var workingBytes: Int64?
   /// Errors in the file's headers.
@@ -48,8 +52,8 @@ package struct Recording: Sendable, Equatable {
   package init(
     id: RecordingID? = nil, name: String, createdAt: Timestamp, bytes: Int64? = nil,
     sha256: String? = nil, format: SoundShape, waveformState: WaveformState = .queued,
-    waveformJob: JobID? = nil, waveformKey: ObjectKey? = nil, audioKey: ObjectKey? = nil, media: String? = nil,
-    workingKey: ObjectKey? = nil, workingBytes: Int64? = nil,
+    waveformJob: JobID? = nil, waveformKey: ObjectKey? = nil, waveformBytes: Int64? = nil, mapBytes: Int64? = nil,
+    audioKey: ObjectKey? = nil, media: String? = nil, workingKey: ObjectKey? = nil, workingBytes: Int64? = nil,
     warnings: [Warning] = [], derivedFrom: Derivation? = nil, noiseRegions: [NoiseRegion]? = nil
   ) {
     self.id = id ?? RecordingID(at: createdAt)
@@ -61,6 +65,8 @@ package struct Recording: Sendable, Equatable {
     self.waveformState = waveformState
     self.waveformJob = waveformJob
     self.waveformKey = waveformKey
+    self.waveformBytes = waveformBytes
+    self.mapBytes = mapBytes
     self.audioKey = audioKey
     self.media = media
     self.workingKey = workingKey
@@ -74,6 +80,9 @@ package struct Recording: Sendable, Equatable {
 extension Recording {
   /// The key of the file to read the sound from: the audio file, or the working copy of one that isn't read directly.
   package var soundKey: ObjectKey? { media == nil ? audioKey : workingKey }
+
+  /// Total length of its files in bytes, as `usage` counts them.
+  var keptBytes: Int64 { [bytes, workingBytes, waveformBytes, mapBytes].reduce(0) { $0 + ($1 ?? 0) } }
 
   /// The names of the files in the recording's folder.
   var audioFile: String? { audioKey?.name }

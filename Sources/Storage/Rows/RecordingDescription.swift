@@ -68,7 +68,8 @@ extension Recording {
     // Each kind of file has its own names, so that none can be taken for another. Otherwise, a damaged row could cause
     // the audio to be removed as a damaged waveform, or overwritten by a working copy.
     let files = [(audioKey, "audio"), (workingKey, "working"), (waveformKey, "waveform")]
-    return createdAt.isPlausible && format.isPlausible && bytes ?? 0 >= 0 && workingBytes ?? 0 >= 0
+    let lengths = [bytes, workingBytes, waveformBytes, mapBytes]
+    return createdAt.isPlausible && format.isPlausible && lengths.allSatisfy { 0...(1 << 60) ~= $0 ?? 0 }
       && sha256.map { $0.utf8.count == 64 && $0.utf8.allSatisfy(\.isLowerHexDigit) } ?? true
       && files.allSatisfy { key, kind in
         key.map { $0.recording == id && $0.name.hasPrefix(kind) && MediaStore.isFileName($0.name) } ?? true

@@ -37,22 +37,6 @@ package enum SQLDialect: Sendable {
     }
   }
 
-  /// An expression: a number in the JSON object `column`, or NULL if it has no such member.
-  package func number(_ member: String, in column: String) -> String {
-    switch self {
-    case .sqlite: "CASE WHEN json_valid(\(column)) THEN json_extract(\(column), '$.\(member)') END"
-    case .postgres: "CAST(CAST(\(column) AS json) ->> '\(member)' AS double precision)"
-    }
-  }
-
-  /// An expression: the nearest number to `value` between two limits, or NULL.
-  package func clamp(_ value: String, from low: Int, to high: Int) -> String {
-    switch self {
-    case .sqlite: "max(\(low), min(\(high), \(value)))"
-    case .postgres: "greatest(\(low), least(\(high), \(value)))"
-    }
-  }
-
   /// An expression: the milliseconds since 1970 by the clock of the database, at the moment of the statement. nil if
   /// the database has no clock of its own.
   package var clock: String? {

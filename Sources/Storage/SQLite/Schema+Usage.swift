@@ -1,9 +1,9 @@
 // Triggers count what tenants have, so that no statement can change it uncounted.
 
 extension Schema {
-  /// `bytes` are those of audio files, and what the catalog itself has of labels and noise profiles. A deleted profile
-  /// that a job still uses doesn't count. `job_seconds` counts the attempts that ended on a day, in days since 1970,
-  /// except those that the service's own stop interrupted.
+  /// `bytes` are those of recordings' files and conversions, and of what the catalog itself has of labels and noise
+  /// profiles. A deleted profile that a job still uses doesn't count. `job_seconds` counts work on demand, and the
+  /// attempts that ended on a day, in days since 1970, except those that the service's own stop interrupted.
   static let usage = """
     CREATE TABLE usage (
       tenant TEXT NOT NULL PRIMARY KEY,
@@ -12,14 +12,24 @@ extension Schema {
     ) STRICT;
 
     CREATE TRIGGER recording_counted AFTER INSERT ON recordings BEGIN
-      INSERT INTO usage (tenant, recordings, bytes) VALUES (new.tenant, 1, coalesce(new.bytes, 0))
+      INSERT INTO usage (tenant, recordings, bytes) VALUES (new.tenant, 1, \(TenantUsage.fileBytes(of: "new")))
         ON CONFLICT (tenant) DO UPDATE SET recordings = recordings + 1, bytes = bytes + excluded.bytes;
     END;
     CREATE TRIGGER recording_uncounted AFTER DELETE ON recordings BEGIN
-      UPDATE usage SET recordings = recordings - 1, bytes = bytes - coalesce(old.bytes, 0) WHERE tenant = old.tenant;
+      UPDATE usage SET recordings = recordings - 1, bytes = bytes - \(TenantUsage.fileBytes(of: "old"))
+        WHERE tenant = old.tenant;
     END;
-    CREATE TRIGGER recording_recounted AFTER UPDATE OF bytes ON recordings WHEN new.bytes IS NOT old.bytes BEGIN
-      UPDATE usage SET bytes = bytes + coalesce(new.bytes, 0) - coalesce(old.bytes, 0) WHERE tenant = new.tenant;
+    CREATE TRIGGER recording_recounted AFTER UPDATE OF bytes, working_bytes, waveform_bytes, map_bytes ON recordings
+    WHEN \(TenantUsage.fileBytes(of: "new")) <> \(TenantUsage.fileBytes(of: "old")) BEGIN
+      UPDATE usage SET bytes = bytes + \(TenantUsage.fileBytes(of: "new")) - \(TenantUsage.fileBytes(of: "old"))
+        WHERE tenant = new.tenant;
+    END;
+
+    CREATE TRIGGER conversion_counted AFTER INSERT ON conversions BEGIN
+      UPDATE usage SET bytes = bytes + new.bytes WHERE tenant = new.tenant;
+    END;
+    CREATE TRIGGER conversion_uncounted AFTER DELETE ON conversions BEGIN
+      UPDATE usage SET bytes = bytes - old.bytes WHERE tenant = old.tenant;
     END;
 
     CREATE TABLE job_seconds (

@@ -6,8 +6,9 @@
 //
 // Schema+Names has the index of names, and Schema+Usage counts what tenants have.
 //
-// Every row with an ID or a key of its own names its tenant, the empty one without keys (see TenantCatalog). Rows with
-// neither (a conversion, a webhook, a chunk of labels) are found only through such a row.
+// Every row with an ID or a key of its own names its tenant, the empty one without keys (see TenantCatalog); so does a
+// conversion, because conversions are counted by tenant. Others (a webhook, a chunk of labels) are found only through
+// such a row.
 //
 // A job's `recording` and a recording's `derived_*` aren't foreign keys, because they may outlive the row they refer
 // to. A noise profile's `recording` isn't either: it becomes null when the recording is deleted. A deleted profile
@@ -65,6 +66,8 @@ enum Schema {
       waveform_state TEXT NOT NULL,
       waveform_job TEXT,
       waveform_key TEXT,
+      waveform_bytes INTEGER,
+      map_bytes INTEGER,
       audio_key TEXT,
       media TEXT,
       working_key TEXT,
@@ -82,6 +85,7 @@ enum Schema {
 
     CREATE TABLE conversions (
       recording TEXT NOT NULL,
+      tenant TEXT NOT NULL,
       format TEXT NOT NULL,
       key TEXT NOT NULL,
       bytes INTEGER NOT NULL,
@@ -89,6 +93,7 @@ enum Schema {
       used_at INTEGER NOT NULL,
       PRIMARY KEY (recording, format)
     ) STRICT;
+    CREATE INDEX conversions_by_tenant ON conversions (tenant);
 
     CREATE TABLE jobs (
       id TEXT NOT NULL PRIMARY KEY,
@@ -109,6 +114,7 @@ enum Schema {
       nonce TEXT,
       node TEXT,
       lease_until INTEGER,
+      expected_bytes INTEGER NOT NULL DEFAULT 0,
       parameters TEXT NOT NULL,
       result TEXT,
       error TEXT

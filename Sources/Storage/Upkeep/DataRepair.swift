@@ -213,7 +213,7 @@ package struct DataRepair: Sendable {
     guard working != nil || waveform != nil else { return false }
     try catalog.update(recording.id) {
       ($0.waveformState, $0.waveformJob) = (.queued, nil)
-      if working != nil { ($0.workingKey, $0.workingBytes) = (nil, nil) }
+      if working != nil { $0.workingKey = nil }
     }
     try catalog.resume(stranded: recording.id)
     for key in [working, waveform].compactMap({ $0 }) { store.delete(key) }

@@ -10,6 +10,12 @@ package final class PyramidFile: Sendable {
   /// The length of a page in bytes.
   package static let pageBytes = PyramidLayout.pageBytes
 
+  /// Returns the length of the finished file of a sound in bytes; 0 if there can be none.
+  package static func byteCount(sampleRate: Int, channels: Int, frames: Int64) -> Int64 {
+    guard let layout = try? PyramidLayout(sampleRate: sampleRate, channels: channels) else { return 0 }
+    return layout.pages(frames: min(max(frames, 0), PyramidLayout.frameLimit)) * pageBytes
+  }
+
   private let layout: PyramidLayout
   private let source: any PyramidSource
   private let cache: PageCache

@@ -40,13 +40,14 @@ struct MovedTable: Sendable {
       """
       id tenant name name_folded created_at bytes sha256 container codec sample_rate channels frames estimated_frames \
       duration waveform_state waveform_job media working_bytes warnings \
-      noise_regions derived_recording derived_job derived_operation audio_key waveform_key working_key compared_at
+      noise_regions derived_recording derived_job derived_operation audio_key waveform_key working_key compared_at \
+      waveform_bytes map_bytes
       """),
     MovedTable(
       "jobs",
       """
       id tenant client kind recording output state progress created_at started_at finished_at attempts interruptions \
-      postponements not_before nonce node parameters result error
+      postponements not_before nonce node expected_bytes parameters result error
       """,
       reading: [
         "state": "CASE state WHEN 'running' THEN 'queued' ELSE state END",
@@ -57,7 +58,8 @@ struct MovedTable: Sendable {
     MovedTable(
       "answers", key: "tenant, scope, key", "tenant scope key fingerprint status location body created_at"),
     MovedTable("webhooks", key: "job", "job url attempts not_before traceparent"),
-    MovedTable("conversions", key: "recording, format", "recording format key bytes sha256 used_at"),
+    MovedTable(
+      "conversions", key: "recording, format", isCounted: true, "recording tenant format key bytes sha256 used_at"),
     MovedTable(
       "label_tracks", isCounted: true,
       """
