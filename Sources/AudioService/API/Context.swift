@@ -93,23 +93,26 @@ final class Context: Sendable {
     }
     if let secret = configuration.cluster.nodes.secret { runner.believeAddresses(with: secret) }
     probes = ProbeLane(configuration)
+    let counter = access.hasKeys ? JobSecondsCounter(accounts, catalog, work, log) : nil
     previews = WorkerLane(
       configuration, label: "previews",
       waiting: .init(
         name: "waiting_previews", total: configuration.maximumWaitingPreviews,
-        perClient: configuration.maximumWaitingPreviewsPerClient))
+        perClient: configuration.maximumWaitingPreviewsPerClient),
+      seconds: counter)
     let places = max(1, configuration.workerCount)
-    drawings = DrawingLane(configuration, label: "drawing", places: places, perClient: max(places - 1, 1))
+    drawings = DrawingLane(
+      configuration, label: "drawing", places: places, perClient: max(places - 1, 1), seconds: counter)
     samples = DrawingLane(
-      configuration, label: "samples", places: SampleReaders.limit, perClient: SampleReaders.limitPerClient)
+      configuration, label: "samples", places: SampleReaders.limit, perClient: SampleReaders.limitPerClient,
+      seconds: counter)
     readers = SampleReaders(
       configuration.workerSettings, timeoutSeconds: SampleReaders.patienceSeconds * configuration.childPatience)
-    parts = AudioPartLimits(configuration)
+    parts = AudioPartLimits(configuration, seconds: counter)
     webhooks = WebhookSender(configuration.webhooks, catalog: catalog, log: log) { [base = configuration.basePath] in
       try JSONDocument.encoded(JobDocument($0, live: nil, base: base))
     }
     files = MissingFiles(catalog: catalog, blobs: blobs)
-    let counter = access.hasKeys ? JobSecondsCounter(accounts, catalog, work, log) : nil
     mirrors = WaveformMirrors(configuration, catalog: catalog, media: media, live: runner.live, log: log)
     waveforms = WaveformTable(
       catalog: catalog, blobs: blobs, growingWaveforms: growingWaveforms, live: runner.live, work: storeWork,

@@ -32,7 +32,8 @@ struct UsageRequests: Sendable {
       queuedJobs: figure(Double(usage.queuedJobs + usage.runningJobs), .queuedJobs),
       runningJobs: figure(Double(usage.runningJobs), .runningJobs),
       openUploads: figure(Double(usage.openUploads), .openUploads),
-      jobSecondsPerDay: figure(usage.jobSecondsToday, .jobSecondsPerDay),
+      jobSecondsPerDay: figure(
+        usage.jobSecondsToday + (context.accounts.spent[caller.tenant] ?? 0), .jobSecondsPerDay),
       requestsPerSecond: context.accounts.limit(.requestsPerSecond, of: caller.tenant))
     return try .json(.ok, answer, fields: ["Cache-Control": "no-store"])
   }

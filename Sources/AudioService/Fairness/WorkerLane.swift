@@ -39,9 +39,15 @@ final class WorkerLane: Sendable {
   private let places: FairPlaces
   private let waiting: WaitingLimits
   private let runs = Histogram.ofSeconds()
+  private let seconds: JobSecondsCounter?
 
-  /// `isBrief`: whether the children take milliseconds, so that a client may have one per core.
-  init(_ configuration: Configuration, label: String, waiting: WaitingLimits, isBrief: Bool = false) {
+  /// `isBrief`: whether the children take milliseconds, so that a client may have one per core. `seconds`: what counts
+  /// their time as that of jobs; nil if it doesn't count.
+  init(
+    _ configuration: Configuration, label: String, waiting: WaitingLimits, isBrief: Bool = false,
+    seconds: JobSecondsCounter? = nil
+  ) {
+    self.seconds = seconds
     program = configuration.program
     template = configuration.workerTemplate
     patience = configuration.childPatience
@@ -61,19 +67,23 @@ final class WorkerLane: Sendable {
   /// Starts a worker on `request` when it is the client's turn, and kills it if it runs longer than `timeoutSeconds`;
   /// waiting for the turn doesn't count.
   ///
-  /// Throws `.limitReached` or `.workerUnavailable` if too many callers wait, and a problem if the caller's Task is
-  /// canceled before its turn. With `endsWithCaller`, canceling the Task also kills a running child. `onReport` is
-  /// called with each report.
+  /// Throws `.limitReached` or `.workerUnavailable` if too many callers wait, `.clientDaySpent`, and a problem if the
+  /// caller's Task is canceled before its turn. With `endsWithCaller`, canceling the Task also kills a running child.
+  /// `onReport` is called with each report.
   func run(
     _ request: WorkerRequest, for client: Client, timeoutSeconds: Double, endsWithCaller: Bool = false,
     onReport: @escaping @Sendable (WorkerReport) -> Void = { _ in }
   ) async throws -> Ending {
+    try seconds?.check(client)
     do throws(FairPlaces.Refusal) { try await places.take(for: client) } catch {
       throw error.problem(of: waiting.name)
     }
     defer { places.give(back: client) }
     let (last, start) = (LastReport(), ContinuousClock.now)
-    defer { runs.add(since: start) }
+    defer {
+      runs.add(since: start)
+      seconds?.add(since: start, of: client)
+    }
     return await withTaskCancellationHandler {
       await child(request, last, timeoutSeconds, onReport)
     } onCancel: {

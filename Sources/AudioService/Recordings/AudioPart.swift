@@ -17,11 +17,12 @@ struct AudioPartLimits: Sendable {
   /// The children that encode parts. Clients take turns, and previews don't wait for them.
   let lane: WorkerLane
 
-  init(_ configuration: Configuration) {
+  init(_ configuration: Configuration, seconds: JobSecondsCounter?) {
     let (total, perClient) = (configuration.maximumOpenParts, configuration.maximumOpenPartsPerClient)
     tally = ClientTally(limit: total, clientLimit: { _ in perClient })
     lane = WorkerLane(
-      configuration, label: "parts", waiting: .init(name: "open_parts", total: total, perClient: perClient))
+      configuration, label: "parts", waiting: .init(name: "open_parts", total: total, perClient: perClient),
+      seconds: seconds)
   }
 
   /// Returns the client's room for one part. Throws `.limitReached` or `.workerUnavailable` if there are too many.
@@ -95,7 +96,7 @@ final class WavePart: Sendable {
     of local: LocalFile, _ part: FramePart, of recording: RecordingID, room: TallyPlace, for client: Client,
     _ context: Context
   ) async throws {
-    length = try await context.samples.run(for: client) { [readers = context.readers] in
+    length = try await context.samples.run(for: client, countsAsJob: true) { [readers = context.readers] in
       try readers.read(local, of: recording) { (reader) throws(ReaderFailure) in try reader.partLength(part.frames) }
     }
     (self.local, self.part, self.recording) = (local, part, recording)
@@ -109,7 +110,7 @@ final class WavePart: Sendable {
       let from = place.withLock { $0 }
       guard from < range.upperBound else { return nil }
       let limit = min(range.upperBound - from, Self.pieceBytes)
-      let piece = try await context.samples.run(for: client, isUnderWay: true) { [self] in
+      let piece = try await context.samples.run(for: client, isUnderWay: true, countsAsJob: true) { [self] in
         try context.readers.read(local, of: recording) { (reader) throws(ReaderFailure) in
           try reader.part(part.frames, from: from, limit: limit)
         }

@@ -8,9 +8,12 @@ final class DrawingLane: Sendable {
   private let queue: WorkQueue
   private let places: FairPlaces
   private let runs = Histogram.ofSeconds()
+  private let seconds: JobSecondsCounter?
 
-  /// `places`: how many callers are served at the same time.
-  init(_ configuration: Configuration, label: String, places: Int, perClient: Int) {
+  /// `places`: how many callers are served at the same time. `seconds` counts the time as that of jobs, where callers
+  /// ask for it; nil if none counts.
+  init(_ configuration: Configuration, label: String, places: Int, perClient: Int, seconds: JobSecondsCounter?) {
+    self.seconds = seconds
     queue = WorkQueue(label: label)
     self.places = FairPlaces(
       .init(
@@ -23,16 +26,23 @@ final class DrawingLane: Sendable {
 
   /// Runs `body`, which blocks, when it is the client's turn, unless the caller's Task is canceled before.
   ///
-  /// Throws `.limitReached` or `.workerUnavailable` if too many callers wait. `isUnderWay` skips that limit, for
-  /// responses that have been sent in part.
+  /// Throws `.limitReached` or `.workerUnavailable` if too many callers wait and, if the time counts as that of jobs,
+  /// `.clientDaySpent`. `isUnderWay` skips these limits, for responses that have been sent in part.
   func run<R: Sendable>(
-    for client: Client, isUnderWay: Bool = false, _ body: @escaping @Sendable () throws -> R
+    for client: Client, isUnderWay: Bool = false, countsAsJob: Bool = false,
+    _ body: @escaping @Sendable () throws -> R
   ) async throws -> R {
+    let seconds = countsAsJob ? seconds : nil
+    if !isUnderWay { try seconds?.check(client) }
     do throws(FairPlaces.Refusal) { try await places.take(for: client, evenIfFull: isUnderWay) } catch {
       throw error.problem(of: "waiting_pictures")
     }
     defer { places.give(back: client) }
-    return try await queue.run { [runs] in try runs.time(body) }
+    return try await queue.run { [runs] in
+      let start = ContinuousClock.now
+      defer { seconds?.add(since: start, of: client) }
+      return try runs.time(body)
+    }
   }
 }
 

@@ -73,7 +73,7 @@ struct WaveformPictures: Sendable {
       recording.needsReader(picture.window) || picture.overlayWindow.map { overlay?.needsReader($0) ?? false } ?? false
     let lane = needsReader ? context.samples : context.drawings
     answer.body = .bytes(
-      try await lane.run(for: caller.client) {
+      try await lane.run(for: caller.client, countsAsJob: true) {
         try Self.draw(picture, recording, overlay, form)
       })
     return HTTPResponse(answer, for: request)
