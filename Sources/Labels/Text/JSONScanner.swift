@@ -32,8 +32,8 @@ struct JSONScanner {
     }
   }
 
-  /// Returns a member's name, or the beginning of one that is longer than any known: comparing a long name may take time
-  /// that grows with the square of its length.
+  /// Returns a member's name, or the beginning of one that is longer than any known: comparing a long name may take
+  /// time that grows with the square of its length.
   private static func name(_ bytes: ArraySlice<UInt8>) -> String {
     bytes.count <= 64 ? String(decoding: bytes, as: UTF8.self) : String(decoding: bytes.prefix(64), as: UTF8.self) + "…"
   }
