@@ -14,6 +14,9 @@ let checkedInDebug: [SwiftSetting] = [
   .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
 ]
 
+/// For modules that compute, and their tests: loops over seconds of sound take ten times as long without optimization.
+let computing: [SwiftSetting] = [.unsafeFlags(["-O"], .when(configuration: .debug))]
+
 /// The test targets to build, from `STILLWAVE_TESTS=DenoiseTests,JobsTests`; nil for all. Fewer of them build sooner.
 let chosenTests = Context.environment["STILLWAVE_TESTS"]?.split(separator: ",").map(String.init)
 
@@ -58,17 +61,17 @@ let package = Package(
       swiftSettings: strict),
     .target(name: "PostgresStorage", dependencies: ["Storage", "CPostgres"], swiftSettings: strict),
     .target(name: "S3Storage", dependencies: ["Storage", "CCurl"], swiftSettings: strict),
-    .target(name: "Labels", swiftSettings: strict),
-    .target(name: "AudioIO", dependencies: ["Terms", "CLinux", "CSndfile"], swiftSettings: strict),
+    .target(name: "Labels", swiftSettings: strict + computing),
+    .target(name: "AudioIO", dependencies: ["Terms", "CLinux", "CSndfile"], swiftSettings: strict + computing),
     .target(name: "Media", dependencies: ["CLinux"], swiftSettings: strict),
     .target(
-      name: "Waveform", dependencies: ["Terms", "CLinux", "CPeaks", "CPNG"], swiftSettings: strict,
+      name: "Waveform", dependencies: ["Terms", "CLinux", "CPeaks", "CPNG"], swiftSettings: strict + computing,
       linkerSettings: [.linkedLibrary("m")]),
     .target(
-      name: "Denoise", dependencies: ["Terms", "CFFTW", "CKernels", "CPeaks"], swiftSettings: strict,
+      name: "Denoise", dependencies: ["Terms", "CFFTW", "CKernels", "CPeaks"], swiftSettings: strict + computing,
       linkerSettings: [.linkedLibrary("m")]),
 
-    .target(name: "Loudness", dependencies: ["Terms", "CEBUR128"], swiftSettings: strict),
+    .target(name: "Loudness", dependencies: ["Terms", "CEBUR128"], swiftSettings: strict + computing),
 
     .target(
       name: "Processing",
@@ -102,11 +105,12 @@ let package = Package(
       name: "HTTPTests", dependencies: ["Terms", "HTTP", "CLinux", "CZlib", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "WaveformTests", dependencies: ["Terms", "Waveform", "CPNG", "Randomness"],
-      resources: [.copy("Golden"), .copy("Pictures")], swiftSettings: strict),
+      resources: [.copy("Golden"), .copy("Pictures")], swiftSettings: strict + computing),
     .testTarget(
       name: "DenoiseTests", dependencies: ["Terms", "CKernels", "CPeaks", "Denoise", "Randomness"],
-      swiftSettings: strict),
-    .testTarget(name: "LoudnessTests", dependencies: ["Terms", "Loudness", "Randomness"], swiftSettings: strict),
+      swiftSettings: strict + computing),
+    .testTarget(
+      name: "LoudnessTests", dependencies: ["Terms", "Loudness", "Randomness"], swiftSettings: strict + computing),
     .testTarget(name: "LabelsTests", dependencies: ["Labels", "Randomness"], swiftSettings: strict),
     .testTarget(
       name: "StorageTests",
@@ -138,7 +142,7 @@ let package = Package(
       name: "BucketServer", dependencies: ["ObjectStore"], path: "Tests/BucketServer", swiftSettings: strict),
     .testTarget(
       name: "MediaTests", dependencies: ["Media", "Randomness"], exclude: ["Programs"], swiftSettings: strict),
-    .testTarget(name: "AudioIOTests", dependencies: ["AudioIO", "Randomness"], swiftSettings: strict),
+    .testTarget(name: "AudioIOTests", dependencies: ["AudioIO", "Randomness"], swiftSettings: strict + computing),
     .testTarget(
       name: "ProcessingTests",
       dependencies: [

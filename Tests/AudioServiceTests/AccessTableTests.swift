@@ -11,7 +11,7 @@ import Webhooks
 
 /// Who gets which status on every route, with keys.
 ///
-///     STILLWAVE_TABLES=remake swift test --filter AccessTableTests
+///     STILLWAVE_TABLES=remake deploy/test --filter AccessTableTests
 ///
 /// writes the table of docs/security.md.
 @Suite struct AccessTableTests {

@@ -6,7 +6,7 @@ import Testing
 
 /// The table of settings, which makes the flags, the variables, `--help` and a table of docs/operating.md.
 ///
-///     STILLWAVE_TABLES=remake swift test --filter SettingTests
+///     STILLWAVE_TABLES=remake deploy/test --filter SettingTests
 @Suite struct SettingTests {
   private static let all = Setting.service + Setting.http
 

@@ -3,7 +3,7 @@ import Testing
 
 /// Sound is where players have it. The table in docs/formats.md is written by this test and checked against it:
 ///
-///     STILLWAVE_TABLES=remake swift test --filter PositionTableTests
+///     STILLWAVE_TABLES=remake deploy/test --filter PositionTableTests
 @Suite(.serialized) struct PositionTableTests {
   /// The measurements of one format, in milliseconds after the beeps as ffmpeg plays the uploaded file.
   private struct Result {

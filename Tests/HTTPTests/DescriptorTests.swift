@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  /// Run `HTTP_LEAK_ROUNDS=50000 swift test --filter DescriptorTests` for a longer test.
+  /// Run `HTTP_LEAK_ROUNDS=50000 deploy/test --filter DescriptorTests` for a longer test.
   @Test func clientsThatDisconnectLeaveNothingBehind() async {
     await #expect(processExitsWith: .success) {
       let rounds = unsafe getenv("HTTP_LEAK_ROUNDS").flatMap { unsafe Int(String(cString: $0)) } ?? 2000
@@ -160,7 +160,7 @@ private struct Usage {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
-  /// Whether deploy/check runs the tests with a sanitizer.
+  /// Whether deploy/sanitize runs the tests with a sanitizer.
   static var isSanitized: Bool { unsafe getenv("SANITIZER") != nil }
 
   /// Number of open descriptors, including the one for reading the folder.

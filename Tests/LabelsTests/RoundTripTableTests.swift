@@ -6,7 +6,7 @@ import Testing
 /// What survives a round trip out and back in, for each format and feature. The table in docs/labels.md is written by
 /// this test and checked against it:
 ///
-///     STILLWAVE_TABLES=remake swift test --filter RoundTripTableTests
+///     STILLWAVE_TABLES=remake deploy/test --filter RoundTripTableTests
 @Suite struct RoundTripTableTests {
   private static let document = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appending(path: "../../docs/labels.md").standardized.path

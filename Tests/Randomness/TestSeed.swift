@@ -2,7 +2,7 @@ import Foundation
 
 /// The source of random choices in tests where any choice must do: the same in every run with the same seed.
 ///
-/// A seed that made a test fail makes it fail again: `STILLWAVE_TEST_SEED=7 swift test --filter …`. `deploy/test` uses
+/// A seed that made a test fail makes it fail again: `STILLWAVE_TEST_SEED=7 deploy/test --filter …`. `deploy/test` uses
 /// a different one each time and prints it at the end.
 public enum TestSeed {
   /// `STILLWAVE_TEST_SEED`, by default 1.

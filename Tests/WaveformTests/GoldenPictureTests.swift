@@ -7,7 +7,7 @@ import Testing
 ///
 /// After an intended change, run this in the repository's root:
 ///
-///     STILLWAVE_PICTURES=$PWD/Tests/WaveformTests/Pictures swift test --filter GoldenPictureTests
+///     STILLWAVE_PICTURES=$PWD/Tests/WaveformTests/Pictures deploy/test --filter GoldenPictureTests
 ///
 /// to redraw them; then inspect them, and what `git` says has changed.
 struct GoldenPictureTests {
