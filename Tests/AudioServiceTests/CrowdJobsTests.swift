@@ -150,6 +150,8 @@ import Webhooks
     #expect(Set(jobs.map(\.client)).count == 2)
     let documents = try await first.respond(.get, "/v1/jobs").body.collect()
     #expect(!String(decoding: documents, as: UTF8.self).contains("client"))
+    // A child that is starting would write its line after the file has been removed.
+    try await first.eventually { first.starts.count == 1 }
     await first.runner.stop()
 
     try FileManager.default.removeItem(atPath: folder.path + "/starts")
