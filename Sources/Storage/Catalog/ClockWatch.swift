@@ -6,10 +6,10 @@
 //                                     than that since it was heard last, it counts as wrong for `doubtSeconds`, so that
 //                                     somebody can look, or until it is set right again
 //
-// While the service doesn't run, nothing watches. So the catalog keeps what was heard last (`ClockMemory`). If the machine
-// has run ever since, the time since it began still says how much time has passed. If not, nothing does: the machine may
-// have been off, or its clock may be wrong now. Then nothing is deleted for as long as seems to have passed, at most for
-// `doubtSeconds`, so that even on a machine that is on for half of each day, deletions happen.
+// While the service doesn't run, nothing watches. So the catalog keeps what was heard last (`ClockMemory`). If the
+// machine has run ever since, the time since it began still says how much time has passed. If not, nothing does: the
+// machine may have been off, or its clock may be wrong now. Then nothing is deleted for as long as seems to have
+// passed, at most for `doubtSeconds`, so that even on a machine that is on for half of each day, deletions happen.
 //
 // A clock that is behind deletes nothing early. If it is set right, it jumps as well, and deletions wait that long.
 
