@@ -1,5 +1,6 @@
 import AudioIO
 import Foundation
+import Processing
 import Synchronization
 import Terms
 import Testing
@@ -217,6 +218,8 @@ import Waveform
 
   @Test("a reader can open nothing but its recording, by no name, and write nothing")
   func fenced() throws {
+    // As the service does at its start; this process's parent may have left others open.
+    OwnProcess.keepDescriptors()
     // What it has open when it answers.
     let (readers, path, window) = (readers(), try sound(), try Self.window())
     try readers.read(path) { (reader) throws(ReaderFailure) in
