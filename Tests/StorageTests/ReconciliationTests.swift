@@ -34,7 +34,7 @@ import Testing
     Recording(
       id: id, name: "talk “1”.wav", bytes: stored.bytes, sha256: stored.sha256,
       format: SoundShape(
-        container: "wav", codec: "pcm_s16", sampleRate: 44_100, channels: 2, frames: 9, duration: 1),
+        container: "wav", codec: "pcm_s16", sampleRate: 44_100, channels: 2, frames: 9),
       waveformState: .ready, audioKey: stored.key)
   }
 

@@ -1,6 +1,5 @@
 import HTTP
 import Jobs
-import struct Media.MediaFacts
 import Processing
 import Storage
 import Terms
