@@ -334,6 +334,22 @@ import Testing
 }
 
 extension TokenTests {
+  @Test func aRefusedUploadBelongsToItsTokenToo() async throws {
+    let keyed = try KeyedBench(script: "[ $command != probe ] || failure unsupported_media false; finish")
+    let token = try await keyed.token("{\"upload\":true}")
+    let other = try await keyed.token("{\"upload\":true}")
+    let made = try await keyed.respond(.post, "/v1/uploads", key: token, fields: ["Upload-Length": "4"])
+    let upload = try #require(made.fields["Location"])
+    let type: HTTPFields = ["Content-Type": "application/offset+octet-stream", "Upload-Offset": "0"]
+    #expect(try await keyed.status(.patch, upload, key: token, fields: type, body: "RIFF") == 415)
+    for method in [HTTPMethod.head, .patch, .delete] {
+      #expect(try await keyed.status(method, upload, key: other, fields: type) == 404, "\(method)")
+      for own in [token, "ours"] { #expect(try await keyed.status(.head, upload, key: own) == 415, "\(method)") }
+    }
+    #expect(try await keyed.status(.delete, upload, key: token) == 204)
+    #expect(try await keyed.status(.head, upload, key: token) == 404)
+  }
+
   @Test("an event stream ends when its key is gone, or the secret of its token", arguments: [false, true])
   func stream(hasToken: Bool) async throws {
     let keyed = try KeyedBench(

@@ -51,12 +51,6 @@ struct Caller: Sendable {
     guard bytes <= uploadLimit else { throw .tooLarge(limit: uploadLimit) }
   }
 
-  /// Throws `.noSuchUpload` unless the caller may use an upload that was begun with this token, or without one.
-  func check(uploadBegunWith token: String?, _ id: UploadID) throws(ServiceError) {
-    guard let own = uploadToken, own.id != token else { return }
-    throw .noSuchUpload(id.text)
-  }
-
   /// Whether the caller may start the conversion of a recording that it may read.
   var mayConvert: Bool {
     guard case .token(let token, _) = grant else { return true }

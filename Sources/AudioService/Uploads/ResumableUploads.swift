@@ -57,7 +57,7 @@ struct ResumableUploads: Sendable {
 
       let id = try await context.uploads.create(
         length: length, metadata: metadata, of: caller.tenant, for: client, with: caller.uploadToken?.spent)
-      return try await context.uploads.using(id, of: caller.tenant) { session in
+      return try await context.uploads.using(id, by: caller) { session in
         do {
           var status = try await session.status()
           if hasBytes { status = try await receive(request, into: session, status, checksum) }
@@ -96,7 +96,7 @@ struct ResumableUploads: Sendable {
       try request.requireTus()
       let text = parameters["id"]
       guard let id = UploadID(text) else { throw ServiceError.noSuchUpload(text) }
-      return try await context.uploads.using(id, of: caller.tenant) { session in
+      return try await context.uploads.using(id, by: caller) { session in
         let status: UploadStatus
         do { status = try await session.status() } catch ServiceError.rejectedByProbe
           where (try? request.tusMethod()) == .delete
@@ -104,7 +104,6 @@ struct ResumableUploads: Sendable {
           try await session.discard()
           return HTTPResponse(.noContent)
         }
-        try caller.check(uploadBegunWith: status.token, id)
         switch try request.tusMethod() {
         case .head: return try await tell(session, status)
         case .patch: return try await append(request, to: session, status)

@@ -11,8 +11,10 @@ struct UploadRefusal: Codable {
   let code: String
   /// The sentence for the client.
   let detail: String
+  /// The ID of the token that the upload was begun with; nil if it was begun with a key.
+  let token: String?
 
-  init(code: String, detail: String) { (self.code, self.detail) = (code, detail) }
+  init(code: String, detail: String, token: String?) { (self.code, self.detail, self.token) = (code, detail, token) }
 
   /// Reads the stored refusal of `id`. nil if it wasn't refused, or too long ago.
   init?(of id: UploadID, in catalog: TenantCatalog) throws(StorageError) {

@@ -42,7 +42,9 @@ extension UploadSession {
       guard let failure else { return true }
       if isFinishedElsewhere(despite: failure) { return true }
       if case ServiceError.rejectedByProbe(let code, let detail) = failure {
-        try removeNow(.rejectedByProbe(code: code, detail: detail), keeping: UploadRefusal(code: code, detail: detail))
+        try removeNow(
+          .rejectedByProbe(code: code, detail: detail),
+          keeping: UploadRefusal(code: code, detail: detail, token: upload?.token))
       }
       return false
     }

@@ -27,8 +27,6 @@ struct UploadStatus: Sendable {
   let metadata: String?
   let expiresAt: Timestamp
   let recording: RecordingID?
-  /// The ID of the token that it was begun with.
-  let token: String?
 
   /// Whether all bytes have been received.
   var isComplete: Bool { offset == length }
@@ -59,6 +57,8 @@ final class UploadSession: @unchecked Sendable {
   var state = State.unopened
   /// As it stands in the catalog.
   var upload: Upload?
+  /// Why the upload is gone, if it isn't a recording and was removed before this session began.
+  private var refusal: UploadRefusal?
   var writer: UploadWriter?
   /// Makes the recording.
   var finishing: Task<Void, any Error>?
@@ -93,7 +93,8 @@ final class UploadSession: @unchecked Sendable {
   /// Opens the part at the row's offset: after a crash, anything may follow it.
   private func load() throws {
     guard var upload = try catalog.upload(id) else {
-      throw try UploadRefusal(of: id, in: catalog)?.error ?? ServiceError.noSuchUpload(id.text)
+      refusal = try UploadRefusal(of: id, in: catalog)
+      throw refusal?.error ?? ServiceError.noSuchUpload(id.text)
     }
     defer { self.upload = upload }
     guard upload.recording == nil else { return become(.finished) }
@@ -164,6 +165,14 @@ final class UploadSession: @unchecked Sendable {
     spent.store(true, ordering: .releasing)
   }
 
+  /// Throws `.noSuchUpload` unless the upload was begun with this token. That of a refused upload counts, too.
+  func check(begunWith token: String) async throws {
+    try await turns.run { [self] in
+      do { _ = try open() } catch ServiceError.rejectedByProbe {}
+      guard (upload?.token ?? refusal?.token) == token else { throw ServiceError.noSuchUpload(id.text) }
+    }
+  }
+
   // MARK: Status
 
   /// Returns the upload's state, after making it durable.
@@ -179,7 +188,7 @@ final class UploadSession: @unchecked Sendable {
     let upload = try open()
     return UploadStatus(
       offset: upload.offset, length: upload.length, metadata: upload.metadata, expiresAt: upload.expiresAt,
-      recording: upload.recording, token: upload.token)
+      recording: upload.recording)
   }
 
   /// Returns whose bytes a checkpoint would transfer; nil if there are none.

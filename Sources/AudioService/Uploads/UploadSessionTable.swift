@@ -81,6 +81,15 @@ final class UploadSessionTable: Sendable {
     }
   }
 
+  /// Calls `body` with the session of an upload that a caller may use. Throws `.noSuchUpload`, before anything is done,
+  /// if the caller has a token that the upload wasn't begun with.
+  func using<R>(_ id: UploadID, by caller: Caller, _ body: (UploadSession) async throws -> R) async throws -> R {
+    try await using(id, of: caller.tenant) { session in
+      if let token = caller.uploadToken { try await session.check(begunWith: token.id) }
+      return try await body(session)
+    }
+  }
+
   /// Calls `body` with the session of a tenant's upload, which all concurrent callers share.
   func using<R>(
     _ id: UploadID, of tenant: Tenant, _ body: (UploadSession) async throws -> R
