@@ -26,13 +26,12 @@ enum KeyFileEditor {
     try replace(path, with: changed)
   }
 
-  /// Returns the index of the line with a key. Exits with a message if there is none.
-  static func index(of id: String, in lines: [[UInt8]]) throws -> Int {
-    let index = lines.firstIndex { line in
-      (try? KeyFile(parsing: line))?.keys.first?.id == id
+  /// Returns a key and the index of its line. Exits with a message if there is none.
+  static func key(_ id: String, in lines: [[UInt8]]) throws -> (index: Int, key: Key) {
+    for (index, line) in lines.enumerated() {
+      if let key = (try? KeyFile(parsing: line))?.keys.first, key.id == id { return (index, key) }
     }
-    guard let index else { throw KeysFailure("there is no key “\(id)”") }
-    return index
+    throw KeysFailure("there is no key “\(id)”")
   }
 
   private static func contents(_ path: String) throws -> [UInt8] {

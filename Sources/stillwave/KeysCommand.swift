@@ -100,26 +100,10 @@ struct ListKeysCommand: ParsableCommand {
 
 struct RevokeKeyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "revoke", abstract: "Removes a key. Requests with it, and with tokens it has minted, get 401.")
-
-  @Argument(help: "The key's name.")
-  var id: String
-
-  @OptionGroup var file: KeyFileOptions
-
-  func run() throws {
-    try KeyFileEditor.edit(try file.path()) { lines in
-      lines.remove(at: try KeyFileEditor.index(of: id, in: lines))
-    }
-  }
-}
-
-struct RotateKeyCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "rotate", abstract: "Gives a key another secret and shows that, once; the old one stops working.",
+    commandName: "revoke", abstract: "Removes a key. Requests with it, and with tokens it has minted, get 401.",
     discussion: """
-      To change a secret without a pause, add a second key with the same tenant and scopes, give its secret to the \
-      clients, and then revoke the first one.
+      For a week, don't give another key of the tenant the same name: the tokens that the removed one minted would work \
+      again until their time is over.
       """)
 
   @Argument(help: "The key's name.")
@@ -128,10 +112,52 @@ struct RotateKeyCommand: ParsableCommand {
   @OptionGroup var file: KeyFileOptions
 
   func run() throws {
-    let secret = RandomText.secret()
     try KeyFileEditor.edit(try file.path()) { lines in
-      let index = try KeyFileEditor.index(of: id, in: lines)
-      lines[index] = KeyLine.replacingHash(in: lines[index], with: secret)
+      lines.remove(at: try KeyFileEditor.key(id, in: lines).index)
+    }
+  }
+}
+
+struct RotateKeyCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rotate", abstract: "Gives a key another secret and shows that, once.",
+    discussion: """
+      The old secret stops working at once, or with --overlap some time later, so that clients can be changed without a \
+      pause: stillwave keys rotate app --keys keys.jsonl --overlap 1h. A secret from before the old one stops in any \
+      case. Tokens that the key has minted go on working: if its secret may be known to others, revoke the key.
+      """)
+
+  /// How long two secrets are valid.
+  struct Overlap: ExpressibleByArgument {
+    let seconds: Double
+
+    private static let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+    private static let longest = 365 * 86_400
+
+    init?(argument: String) {
+      guard let unit = argument.last.flatMap({ Self.units[$0] }), let count = Int(argument.dropLast()),
+        (1...Self.longest / unit).contains(count)
+      else { return nil }
+      seconds = Double(count * unit)
+    }
+  }
+
+  @Argument(help: "The key's name.")
+  var id: String
+
+  @OptionGroup var file: KeyFileOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "How long the old secret stays valid, such as 90s, 15m, 1h or 7d; at most 365d.", valueName: "TIME"))
+  var overlap: Overlap?
+
+  func run() throws {
+    let secret = RandomText.secret()
+    let end = overlap.map { Timestamp.now + $0.seconds }
+    try KeyFileEditor.edit(try file.path()) { lines in
+      let (index, key) = try KeyFileEditor.key(id, in: lines)
+      lines[index] = KeyLine.rotating(key, to: secret, keepingOldUntil: end).bytes
     }
     StandardStreams.write(Array((secret + "\n").utf8))
   }

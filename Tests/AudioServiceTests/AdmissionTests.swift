@@ -1,11 +1,11 @@
 import Foundation
-import HTTP
-import Storage
 import Synchronization
 import Testing
 
 @testable import AudioService
+@testable import HTTP
 @testable import Jobs
+@testable import Storage
 
 /// The service remembers valid credentials; that must not let anyone else in.
 @Suite struct AdmissionTests {
@@ -23,10 +23,29 @@ import Testing
     #expect(try await status() == 401)
     try keyed.replaceKeys(KeyedBench.line("ours", tenant: "theirs", ["read"]))
     #expect(try await status() == 200)
-    let rotated = KeyLine.replacingHash(
-      in: Array(KeyedBench.line("ours", tenant: "ours", ["read"]).utf8.dropLast()), with: RandomText.secret())
-    try keyed.replaceKeys(String(decoding: rotated, as: UTF8.self) + "\n")
+    try keyed.rotate("ours", to: RandomText.secret())
     #expect(try await status() == 401)
+  }
+
+  @Test("both secrets of a key are valid until the chosen time, and then the new one")
+  func overlap() async throws {
+    let keyed = try KeyedBench()
+    let next = ["the second secret of thirty-two characters", "the third secret of thirty-two characters"]
+    func statuses() async throws -> [Int] {
+      var all: [Int] = []
+      for key in ["ours"] + next { all.append(try await keyed.status(.get, "/v1/recordings", key: key)) }
+      return all
+    }
+    #expect(try await statuses() == [200, 401, 401])
+    let end = Timestamp.now + 86_400
+    try keyed.rotate("ours", to: next[0], keepingOldUntil: end)
+    for _ in 0..<2 { #expect(try await statuses() == [200, 200, 401]) }
+    keyed.bench.catalog.note(clock: end)
+    #expect(try await statuses() == [401, 200, 401])
+    try keyed.rotate("ours", to: next[1], keepingOldUntil: end + 86_400)
+    #expect(try await statuses() == [401, 200, 200])
+    try keyed.rotate("ours", to: next[1])
+    #expect(try await statuses() == [401, 401, 200])
   }
 
   @Test("clients that alternate never get each other's access")
@@ -111,10 +130,14 @@ import Testing
         id: "a", hash: Key.digest(of: Array("secret".utf8)), tenant: tenant, scopes: [.read],
         expiresAt: expiresAt.map { Timestamp(milliseconds: $0) })
     }
+    func secret(expiresAt: Int64?) -> Key.Secret {
+      Key.Secret(hash: [], expiresAt: expiresAt.map { Timestamp(milliseconds: $0) })
+    }
     let text = Array("Bearer secret".utf8)
     let token = AccessToken(id: "t", key: key(expiresAt: nil), exp: 2000)
     let admissions = [
-      Caller.Grant.key(key(expiresAt: 2_000_000)), .token(token, key(expiresAt: nil)),
+      Caller.Grant.key(key(expiresAt: 2_000_000), secret(expiresAt: nil)),
+      .key(key(expiresAt: nil), secret(expiresAt: 2_000_000)), .token(token, key(expiresAt: nil)),
       .token(AccessToken(id: "t", key: key(expiresAt: nil), exp: 3000), key(expiresAt: 2_000_000)),
     ].map { Admission($0, limits: nil, for: .field(text[...]), generation: 1) }
     for admission in admissions {

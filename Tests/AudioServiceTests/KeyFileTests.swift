@@ -1,6 +1,7 @@
 import Foundation
 import Jobs
 import Storage
+import Synchronization
 import Testing
 
 @testable import AudioService
@@ -60,7 +61,14 @@ import Testing
         ]
       ),
       ("expires_at", ["\"expires_at\":\"tomorrow\"", "\"expires_at\":0", "\"expires_at\":\"2027-02-29T00:00:00Z\""]),
-      ("note", ["\"note\":1"]), ("colour", ["\"colour\":\"red\""]),
+      ("note", ["\"note\":1"]),
+      (
+        "previous",
+        [
+          "\"previous\":{}", "\"previous\":{\"hash\":\"\(String(repeating: "1f", count: 32))\"}",
+          "\"previous\":{\"hash\":\"\(hash)\",\"expires_at\":\"2027-01-01T00:00:00Z\",\"note\":\"\"}",
+        ]
+      ), ("colour", ["\"colour\":\"red\""]),
     ])
   func invalidMembers(member: String, texts: [String]) {
     for text in texts {
@@ -82,6 +90,13 @@ import Testing
     #expect(
       performing: { try KeyFile(parsing: line() + [0x0A] + line(id: "\"l\"")) },
       throws: { "\($0)".contains("line 2 repeats the hash") })
+    for id in ["k", "l"] {
+      let previous = ",\"previous\":{\"hash\":\"\(Self.hash)\",\"expires_at\":\"2027-01-01T00:00:00Z\"}"
+      let lines =
+        (id == "k" ? [] : line() + [0x0A])
+        + line(id: "\"\(id)\"", hash: id == "k" ? "\"\(Self.hash)\"" : other, more: previous)
+      #expect(performing: { try KeyFile(parsing: lines) }, throws: { "\($0)".contains("repeats the hash") })
+    }
   }
 
   @Test func aWrittenLineIsReadAsItWas() throws {
@@ -89,10 +104,23 @@ import Testing
       id: "k", secret: "a secret of thirty-two characters", tenant: "t\"ä/", scopes: ["read", "delete"],
       limits: ["recordings": 10, "requests_per_second": 0.25], expiresAt: "2027-01-31T12:00:00Z", note: "n")
     let key = try #require(try KeyFile(parsing: line.bytes).keys.first)
-    #expect(key.matches(Key.digest(of: Array("a secret of thirty-two characters".utf8))))
+    func has(_ secret: String, _ key: Key, until end: String? = nil) -> Bool {
+      let found = key.secret(with: Key.digest(of: Array(secret.utf8)))
+      return found != nil && found?.expiresAt?.rfc3339 == end
+    }
+    #expect(has("a secret of thirty-two characters", key))
     #expect(key.tenant.name == "t\"ä/" && key.scopes == [.read, .delete] && key.limits[.requestsPerSecond] == 0.25)
-    let rotated = try #require(try KeyFile(parsing: KeyLine.replacingHash(in: line.bytes, with: "another")).keys.first)
-    #expect(rotated.matches(Key.digest(of: Array("another".utf8))) && rotated.tenant == key.tenant)
+    let end = try #require(Timestamp(rfc3339: "2027-01-01T00:00:00Z"))
+    for end in [nil, end] {
+      let line = KeyLine.rotating(key, to: "another", keepingOldUntil: end).bytes
+      let rotated = try #require(try KeyFile(parsing: line).keys.first)
+      #expect(has("another", rotated) && rotated.secrets.count == (end == nil ? 1 : 2))
+      if let end { #expect(has("a secret of thirty-two characters", rotated, until: end.rfc3339)) }
+      #expect(rotated.tenant == key.tenant && rotated.scopes == key.scopes && rotated.limits == key.limits)
+      #expect(rotated.expiresAt == key.expiresAt && rotated.note == key.note)
+      let again = try KeyFile(parsing: KeyLine.rotating(rotated, to: "the third").bytes).keys.first
+      #expect(again?.secrets.count == 1)
+    }
   }
 
   @Test func ofSeveralKeysOfATenantTheHighestLimitCounts() throws {

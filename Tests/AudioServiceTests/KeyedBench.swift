@@ -34,7 +34,7 @@ struct KeyedBench {
 
   init(
     _ lines: String = KeyedBench.lines(), script: String = "finish", tokenSecrets: String? = nil,
-    _ change: (inout Configuration) -> Void = { _ in }
+    _ change: (inout Configuration) -> Void = { _ in }, engine: (any SQLEngine) -> any SQLEngine = { $0 }
   ) throws {
     let folder = try TemporaryFolder()
     self.folder = folder
@@ -42,11 +42,13 @@ struct KeyedBench {
     try lines.write(toFile: path, atomically: true, encoding: .utf8)
     let secretsPath = folder.path + "/token-secrets"
     try tokenSecrets?.write(toFile: secretsPath, atomically: true, encoding: .utf8)
-    bench = try TestBench(script: script, in: folder) { configuration in
-      configuration.keysPath = path
-      if tokenSecrets != nil { configuration.tokenSecretPath = secretsPath }
-      change(&configuration)
-    }
+    bench = try TestBench(
+      script: script, in: folder,
+      { configuration in
+        configuration.keysPath = path
+        if tokenSecrets != nil { configuration.tokenSecretPath = secretsPath }
+        change(&configuration)
+      }, engine: engine)
   }
 
   var keysPath: String { folder.path + "/keys.jsonl" }
@@ -55,6 +57,16 @@ struct KeyedBench {
   func replaceKeys(_ lines: String) throws {
     try lines.write(toFile: keysPath, atomically: true, encoding: .utf8)
     bench.context.reloadAccess()
+  }
+
+  /// Gives the key of a line another secret, as `stillwave keys rotate` does, and has the service read that.
+  func rotate(_ id: String, to secret: String, keepingOldUntil end: Timestamp? = nil) throws {
+    let lines = try KeyFile(path: keysPath).keys.map { key in
+      key.id == id
+        ? KeyLine.rotating(key, to: secret, keepingOldUntil: end)
+        : KeyLine.rotating(key, to: Self.secrets[key.id] ?? key.id)
+    }
+    try replaceKeys(lines.map { String(decoding: $0.bytes, as: UTF8.self) + "\n" }.joined())
   }
 
   /// Replaces the file of `tokenSecrets`, and has the service read it.

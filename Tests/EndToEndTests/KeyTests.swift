@@ -66,6 +66,10 @@ struct KeyTests {
     let second = try Self.keys("rotate", "app", file: file).output
     #expect(try eventually { try client.get("/v1/recordings", Self.bearer(secret)).status == 401 })
     #expect(try client.get("/v1/recordings/\(id)", Self.bearer(second)).status == 200)
+    #expect(try client.get("/v1/recordings/\(id)?token=\(token)").status == 200)
+    let third = try Self.keys("rotate", "app", "--overlap", "1h", file: file).output
+    #expect(try eventually { try client.get("/v1/recordings", Self.bearer(third)).status == 200 })
+    #expect(try client.get("/v1/recordings", Self.bearer(second)).status == 200)
     _ = try Self.keys("revoke", "app", file: file)
     #expect(try eventually { try client.get("/v1/recordings", Self.bearer(second)).status == 401 })
     #expect(try client.get("/v1/recordings/\(id)?token=\(token)").status == 401)
@@ -94,7 +98,9 @@ struct KeyTests {
     for words in [
       ["add", "one"], ["add", "two", "--scopes", "fly"], ["add", "two", "--tenant", "a", "--scopes", "admin"],
       ["add", "two", "--limit", "cats=1"], ["add", "two", "--expires-at", "soon"], ["add", "t o"], ["revoke", "two"],
-      ["rotate", "two"],
+      ["rotate", "two"], ["rotate", "one", "--overlap", "0h"], ["rotate", "one", "--overlap", "1w"],
+      ["rotate", "one", "--overlap", "366d"], ["rotate", "one", "--overlap", "-1h"],
+      ["rotate", "one", "--overlap", "9223372036854775807d"],
     ] {
       let command = try Command(try Program.path(), ["keys"] + words + ["--keys", file])
       #expect(try command.finish(withinSeconds: 60).status != 0, "\(words)")

@@ -25,7 +25,7 @@ ARGUMENTS = [
     ("restore BACKUP --data DIR", {"DIR": "DIR2"}),
     ("check --data DIR [--repair]", {}),
 ]
-KEYS = ["add app --keys keys.jsonl --tenant acme --scopes read", "list --keys keys.jsonl", "rotate app --keys keys.jsonl",
+KEYS = ["add app --keys keys.jsonl --tenant acme --scopes read", "list --keys keys.jsonl", "rotate app --keys keys.jsonl --overlap 1h",
         "revoke app --keys keys.jsonl"]
 
 

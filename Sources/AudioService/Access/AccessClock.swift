@@ -15,4 +15,7 @@ final class AccessClock: Sendable {
     let now = source().milliseconds
     return Timestamp(milliseconds: latest.max(now, ordering: .relaxed).newValue)
   }
+
+  /// Whether a time is still to come; nil never comes.
+  func isBefore(_ end: Timestamp?) -> Bool { end.map { now < $0 } ?? true }
 }

@@ -5,7 +5,7 @@
 // without padding (RFC 4648 §5), where payload is a JSON object:
 //
 //   id          22 characters from 128 random bits
-//   key         the ID of the key that minted it; the token ends with it
+//   key         the ID of the key that minted it; the token ends with it, but not with its secret
 //   tenant      the tenant of that key
 //   exp         when it ends, in seconds since 1970
 //   recording   the recording that it is for, with scopes: any of read, write, delete; convert: true if the token may
@@ -31,9 +31,6 @@ struct AccessToken: Sendable, Equatable, Codable {
   var key: String
   var tenant: Tenant
   var exp: Int64
-  /// The beginning of the hash of the key that minted it, so that it ends when the key gets another secret. nil in
-  /// tokens that another program signs.
-  var hash: String?
   var recording: RecordingID?
   var scopes: [String]?
   var convert: Bool?
@@ -42,7 +39,7 @@ struct AccessToken: Sendable, Equatable, Codable {
   /// The secret that it was signed with; nil if its text was not read. Not in the payload.
   private var signer: [UInt8]?
 
-  private enum CodingKeys: CodingKey { case id, key, tenant, exp, hash, recording, scopes, convert, upload, limits }
+  private enum CodingKeys: CodingKey { case id, key, tenant, exp, recording, scopes, convert, upload, limits }
 
   /// Maximum length of a token, in bytes. Those of this program are shorter than half of that.
   static let byteLimit = 2048
@@ -76,10 +73,8 @@ struct AccessToken: Sendable, Equatable, Codable {
   }
 
   init(id: String, key: Key, exp: Int64) {
-    (self.id, self.key, tenant, self.exp, hash) = (id, key.id, key.tenant, exp, Self.hash(of: key))
+    (self.id, self.key, tenant, self.exp) = (id, key.id, key.tenant, exp)
   }
-
-  private static func hash(of key: Key) -> String { Base64URL.text(Array(key.hash.prefix(9))) }
 
   /// How far the clock may be behind that of the token's maker, in seconds.
   private static let clockTolerance: Int64 = 60
@@ -94,10 +89,8 @@ struct AccessToken: Sendable, Equatable, Codable {
   /// Whether the secret that it was signed with still verifies tokens.
   func isSigned(byOneOf secrets: [[UInt8]]) -> Bool { signer.map(secrets.contains) ?? false }
 
-  /// Whether a key is the one that minted it.
-  func isMinted(by key: Key) -> Bool {
-    key.id == self.key && key.tenant == tenant && (hash == nil || hash == Self.hash(of: key))
-  }
+  /// Whether a key is the one that minted it. The key's secret may be another one by now.
+  func isMinted(by key: Key) -> Bool { key.id == self.key && key.tenant == tenant }
 
   private static func signature(of payload: [UInt8], _ secret: [UInt8]) -> String {
     Base64URL.text(HMACSHA256.digest(of: prefix + payload, key: secret))

@@ -47,6 +47,32 @@ final class Admission: Sendable {
     return generation == self.generation && credential.isParameter == isParameter
       && credential.bytes.span.equalsInConstantTime(own.span) && grant.isCurrent(clock)
   }
+
+  // MARK: What has become of it
+
+  /// Whether the credential would still be admitted.
+  func isStillValid(_ access: Access) -> Bool { presentGrant(access)?.isCurrent(access.clock) ?? false }
+
+  /// Whether the credential has been taken away or restricted. One that has only reached its own end hasn't: what was
+  /// begun before may still be answered.
+  func isWithdrawn(_ access: Access) -> Bool {
+    guard let now = presentGrant(access) else { return true }
+    return now.end != grant.end && !now.isCurrent(access.clock)
+  }
+
+  /// What the credential grants by the present files; nil if it's in them no longer, or grants less. Costs an atomic
+  /// load unless they have changed.
+  private func presentGrant(_ access: Access) -> Caller.Grant? {
+    guard access.generation != generation, let key = grant.key else { return grant }
+    guard let present = access.ring?.key(id: key.id), present.tenant == key.tenant,
+      present.scopes.isSuperset(of: key.scopes)
+    else { return nil }
+    switch grant {
+    case .everything: return grant
+    case .key(_, let secret): return present.secret(with: secret.hash).map { .key(present, $0) }
+    case .token(let token, _): return token.isSigned(byOneOf: access.secrets.all) ? .token(token, present) : nil
+    }
+  }
 }
 
 /// Remembers credentials that were found valid: hashing one and looking it up for each request took 6.5 % of a slice's

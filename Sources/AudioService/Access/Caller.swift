@@ -6,18 +6,18 @@ import Storage
 struct Caller: Sendable {
   let tenant: Tenant
   let grant: Grant
-  /// The client of the tenant; nil without keys.
-  private let tenantClient: Client?
+  /// nil without keys.
+  private let admission: Admission?
   private let request: HTTPRequest
   private let context: Context
 
   /// Creates a caller that may use everything that belongs to no tenant.
   init(everythingOf request: HTTPRequest, _ context: Context) {
-    (grant, tenant, tenantClient, self.request, self.context) = (.everything, .none, nil, request, context)
+    (grant, tenant, admission, self.request, self.context) = (.everything, .none, nil, request, context)
   }
 
   init(_ admission: Admission, _ request: HTTPRequest, _ context: Context) {
-    (grant, tenant, tenantClient) = (admission.grant, admission.grant.tenant, admission.client)
+    (grant, tenant, self.admission) = (admission.grant, admission.grant.tenant, admission)
     (self.request, self.context) = (request, context)
   }
 
@@ -26,7 +26,7 @@ struct Caller: Sendable {
 
   /// The client that takes turns with others: the tenant, or without keys, the address.
   var client: Client {
-    tenantClient ?? Client(request, trusting: context.configuration.trustedProxies)
+    admission?.client ?? Client(request, trusting: context.configuration.trustedProxies)
   }
 
   /// Idempotency keys in different spaces are different keys.
@@ -58,14 +58,12 @@ struct Caller: Sendable {
   }
 
   /// Whether the key or token is still valid, for responses that go on for long.
-  var isStillAdmitted: Bool {
-    guard let key = grant.key else { return true }
-    guard let current = context.access.ring?.key(id: key.id), current.hash == key.hash, current.tenant == key.tenant,
-      current.scopes.isSuperset(of: key.scopes)
-    else { return false }
-    guard case .token(let token, _) = grant else { return true }
-    let access = context.access
-    return token.isCurrent(at: access.clock.now) && token.isSigned(byOneOf: access.secrets.all)
+  var isStillAdmitted: Bool { admission?.isStillValid(context.access) ?? true }
+
+  /// Throws `.invalidKey` if the key or token has been withdrawn. Called by what has waited, before it changes
+  /// anything.
+  func checkAdmission() throws(AccessError) {
+    if let admission, admission.isWithdrawn(context.access) { throw .invalidKey }
   }
 
   /// Seconds until the caller's token ends; nil if it has none.
@@ -99,8 +97,8 @@ extension Caller {
   enum Grant: Sendable {
     /// Everything: the service has no keys.
     case everything
-    /// What the key's scopes allow.
-    case key(Key)
+    /// What the key's scopes allow; with the secret that was sent.
+    case key(Key, Key.Secret)
     /// What the token allows, and nothing that the key which minted it doesn't.
     case token(AccessToken, Key)
   }
@@ -113,12 +111,21 @@ extension Caller.Grant {
   /// The ID of the key; empty without keys.
   var keyID: String { key?.id ?? "" }
 
-  /// Whether neither the key nor the token has expired.
+  /// Whether neither the key nor its secret or the token has expired.
   func isCurrent(_ clock: AccessClock) -> Bool {
     switch self {
     case .everything: true
-    case .key(let key): key.isCurrent(clock)
+    case .key(let key, let secret): key.isCurrent(clock) && clock.isBefore(secret.expiresAt)
     case .token(let token, let key): key.isCurrent(clock) && token.isCurrent(at: clock.now)
+    }
+  }
+
+  /// When it ends by itself, apart from a token's own end, which never changes; nil for never.
+  var end: Timestamp? {
+    switch self {
+    case .everything: nil
+    case .key(let key, let secret): [key.expiresAt, secret.expiresAt].compactMap { $0 }.min()
+    case .token(_, let key): key.expiresAt
     }
   }
 
@@ -128,10 +135,11 @@ extension Caller.Grant {
     return token.id
   }
 
-  fileprivate var key: Key? {
+  /// The key, or the one that minted the token; nil without keys.
+  var key: Key? {
     switch self {
     case .everything: nil
-    case .key(let key), .token(_, let key): key
+    case .key(let key, _), .token(_, let key): key
     }
   }
 
@@ -139,7 +147,7 @@ extension Caller.Grant {
   func check(_ rule: AccessRule, _ request: HTTPRequest, _ parameters: PathParameters) throws(AccessError) {
     switch self {
     case .everything: return
-    case .key(let key): try Self.check(key, rule, request)
+    case .key(let key, _): try Self.check(key, rule, request)
     case .token(let token, let key):
       try Self.check(token, rule, request, parameters)
       // A token for an upload may also end it, which a key may only with the scope of deletions.

@@ -39,18 +39,21 @@ final class Gate: Sendable {
     let grant = admission.grant
     let rate = try count(request, admission, route: route.pattern)
     try grant.check(route.rule, request, parameters)
-    let answer = try route.handler(request, parameters, Caller(admission, request, context))
+    let caller = Caller(admission, request, context)
+    let answer = try route.handler(request, parameters, caller)
     var isShared = false
     if case .token = grant { isShared = request.method.isSafe }
-    guard isShared || rate != nil else { return answer }
     let finish: @Sendable (HTTPResponse) -> HTTPResponse = { [isShared] response in
       var response = isShared ? Self.sharing(response) : response
       for (name, value) in rate ?? [:] { response.fields[name] = value }
       return response
     }
     switch answer {
-    case .now(let response): return .now(finish(response))
-    case .later(let work): return .later { finish(try await work()) }
+    case .now(let response): return isShared || rate != nil ? .now(finish(response)) : answer
+    case .later(let work):
+      return .later {
+        finish(try await work())
+      }
     }
   }
 
@@ -98,7 +101,7 @@ final class Gate: Sendable {
     case .once(let field):
       return try remembered(.field(field)) { () throws(AccessError) in
         guard let secret = Self.bearer(field) else { throw .invalidKey }
-        if let key = ring.key(for: secret) { return .key(key) }
+        if let grant = ring.grant(for: secret) { return grant }
         return try token(secret, ring)
       }
     case .repeatedly: throw .invalidKey
@@ -130,9 +133,11 @@ final class Gate: Sendable {
   /// Returns what a token grants, which is never more than the key that minted it does now.
   private func token(_ text: [UInt8], _ ring: KeyRing) throws(AccessError) -> Caller.Grant {
     guard let token = AccessToken(text, secrets: access.secrets.all), let key = ring.key(id: token.key),
-      token.isMinted(by: key), token.isCurrent(at: access.clock.now)
+      token.isMinted(by: key)
     else { throw .invalidKey }
-    return .token(token, key)
+    let grant = Caller.Grant.token(token, key)
+    guard grant.isCurrent(access.clock) else { throw .invalidKey }
+    return grant
   }
 
   // MARK: Wrong keys

@@ -7,6 +7,7 @@
 //   limits       optional: the tenant's limits by name, see TenantLimits
 //   expires_at   optional: when the key stops working, in RFC 3339
 //   note         optional: text for people
+//   previous     optional: the secret before, valid until a time of its own: {"hash","expires_at"}
 //
 // A line of blanks is skipped. Anything else makes the whole file invalid: a key that an operator believes to be
 // limited or revoked must not work because of a typo.
@@ -15,10 +16,23 @@ import Storage
 
 /// What a secret gives access to.
 package final class Key: Sendable {
+  /// A secret, by its SHA-256.
+  struct Secret: Sendable {
+    let hash: [UInt8]
+    /// When it stops working; nil for when the key does.
+    var expiresAt: Timestamp?
+
+    /// Whether `digest` is the secret's. Takes the same time wherever they differ.
+    func matches(_ digest: [UInt8]) -> Bool {
+      let own = hash
+      return digest.span.equalsInConstantTime(own.span)
+    }
+  }
+
   /// The name in logs and commands.
   package let id: String
-  /// The SHA-256 of the secret.
-  let hash: [UInt8]
+  /// The current secret, and the previous one if it has been given some more time.
+  let secrets: [Secret]
   /// Whose recordings it gives access to.
   package let tenant: Tenant
   /// What it allows.
@@ -33,10 +47,11 @@ package final class Key: Sendable {
   /// Creates a key from its parts, which must be valid.
   init(
     id: String, hash: [UInt8], tenant: Tenant, scopes: Set<Scope>, limits: TenantLimits = TenantLimits(),
-    expiresAt: Timestamp? = nil, note: String? = nil
+    expiresAt: Timestamp? = nil, note: String? = nil, previous: Secret? = nil
   ) {
-    (self.id, self.hash, self.tenant, self.scopes) = (id, hash, tenant, scopes)
+    (self.id, self.tenant, self.scopes) = (id, tenant, scopes)
     (self.limits, self.expiresAt, self.note) = (limits, expiresAt, note)
+    secrets = [Secret(hash: hash)] + (previous.map { [$0] } ?? [])
   }
 
   /// Minimum length of a secret, in characters.
@@ -48,13 +63,10 @@ package final class Key: Sendable {
   static func digest(of secret: [UInt8]) -> [UInt8] { SHA256.digest(of: secret) }
 
   /// Whether it has not expired.
-  func isCurrent(_ clock: AccessClock) -> Bool { expiresAt.map { clock.now < $0 } ?? true }
+  func isCurrent(_ clock: AccessClock) -> Bool { clock.isBefore(expiresAt) }
 
-  /// Whether `digest` is the key's. Takes the same time wherever they differ.
-  func matches(_ digest: [UInt8]) -> Bool {
-    let own = hash
-    return digest.span.equalsInConstantTime(own.span)
-  }
+  /// Returns the secret with a digest; nil if the key has none, not even an expired one.
+  func secret(with digest: [UInt8]) -> Secret? { secrets.first { $0.matches(digest) } }
 }
 
 extension Span<UInt8> {
@@ -88,7 +100,9 @@ enum KeyFault: Error, Equatable {
 }
 
 extension Key {
-  private static let members: Set<String> = ["id", "hash", "tenant", "scopes", "limits", "expires_at", "note"]
+  private static let members: Set<String> = [
+    "id", "hash", "tenant", "scopes", "limits", "expires_at", "note", "previous",
+  ]
 
   /// Reads a line.
   convenience init(line: [UInt8]) throws(KeyFault) {
@@ -97,18 +111,34 @@ extension Key {
     let id = try Self.text("id", object, "1 to 128 visible ASCII characters") { text in
       (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? text : nil
     }
-    let hash = try Self.text("hash", object, "a SHA-256 in 64 lower-case hexadecimal digits", [UInt8].init(sha256:))
+    let hash = try Self.hash(object)
     let tenant = try Self.text(
       "tenant", object, "at most \(Tenant.byteLimit) bytes without control characters", Tenant.init)
     let scopes = try Self.scopes(object, tenant)
-    let expiry = try object["expires_at"].map { _ throws(KeyFault) in
-      try Self.text("expires_at", object, "a time such as 2027-01-31T12:00:00Z", Timestamp.init(rfc3339:))
-    }
+    let expiry = try object["expires_at"].map { _ throws(KeyFault) in try Self.expiry(object) }
     let note = try object["note"].map { _ throws(KeyFault) in
       try Self.text("note", object, "a text of at most 1000 bytes") { $0.utf8.count <= 1000 ? $0 : nil }
     }
     let limits = try object["limits"].map(TenantLimits.init(json:)) ?? TenantLimits()
-    self.init(id: id, hash: hash, tenant: tenant, scopes: scopes, limits: limits, expiresAt: expiry, note: note)
+    let previous = try object["previous"].map(Self.previous)
+    self.init(
+      id: id, hash: hash, tenant: tenant, scopes: scopes, limits: limits, expiresAt: expiry, note: note,
+      previous: previous)
+  }
+
+  private static func hash(_ object: [String: JSONValue]) throws(KeyFault) -> [UInt8] {
+    try text("hash", object, "a SHA-256 in 64 lower-case hexadecimal digits", [UInt8].init(sha256:))
+  }
+
+  private static func expiry(_ object: [String: JSONValue]) throws(KeyFault) -> Timestamp {
+    try text("expires_at", object, "a time such as 2027-01-31T12:00:00Z", Timestamp.init(rfc3339:))
+  }
+
+  private static func previous(_ value: JSONValue) throws(KeyFault) -> Secret {
+    guard case .object(let object) = value, object.count == 2, object["hash"] != nil, object["expires_at"] != nil else {
+      throw .invalid("previous", "an object with “hash” and “expires_at”")
+    }
+    return Secret(hash: try hash(object), expiresAt: try expiry(object))
   }
 
   private static func text<Value>(

@@ -41,8 +41,8 @@ package struct KeyFile: Sendable {
       guard ids.insert(key.id).inserted else {
         throw .invalidLine(index + 1, reason: "repeats the id “\(key.id)” of an earlier line")
       }
-      guard hashes.insert(key.hash).inserted else {
-        throw .invalidLine(index + 1, reason: "repeats the hash of an earlier line")
+      for secret in key.secrets where !hashes.insert(secret.hash).inserted {
+        throw .invalidLine(index + 1, reason: "repeats the hash of another secret")
       }
       keys.append(key)
     }
@@ -82,6 +82,8 @@ package struct KeyLine: Sendable {
   package var expiresAt: String?
   /// Text for people.
   package var note: String?
+  /// The secret before, and when it ends.
+  private var previous: (hash: String, expiresAt: String)?
 
   /// Creates a line for a secret.
   package init(
@@ -105,14 +107,22 @@ package struct KeyLine: Sendable {
     }
     if let expiresAt { text += ",\"expires_at\":\(Self.quoted(expiresAt))" }
     if let note { text += ",\"note\":\(Self.quoted(note))" }
+    if let previous {
+      text += ",\"previous\":{\"hash\":\(Self.quoted(previous.hash)),"
+      text += "\"expires_at\":\(Self.quoted(previous.expiresAt))}"
+    }
     return Array((text + "}").utf8)
   }
 
-  /// Returns a line, which must be valid, with the hash of another secret and everything else as it was.
-  package static func replacingHash(in line: [UInt8], with secret: String) -> [UInt8] {
-    guard let key = try? Key(line: line) else { return line }
-    let text = String(decoding: line, as: UTF8.self)
-    return Array(text.replacing(hexadecimal(key.hash), with: hexadecimal(Key.digest(of: Array(secret.utf8)))).utf8)
+  /// Returns the line of a key with another secret and everything else as it was. The key's own secret stays valid
+  /// until `end`, or ends at once; one before that always does.
+  package static func rotating(_ key: Key, to secret: String, keepingOldUntil end: Timestamp? = nil) -> KeyLine {
+    var line = KeyLine(
+      id: key.id, secret: secret, tenant: key.tenant.name,
+      scopes: Scope.allCases.filter(key.scopes.contains).map(\.rawValue), limits: key.limits.byName,
+      expiresAt: key.expiresAt?.rfc3339, note: key.note)
+    line.previous = end.map { (hexadecimal(key.secrets[0].hash), $0.rfc3339) }
+    return line
   }
 
   private static func hexadecimal(_ bytes: [UInt8]) -> String {

@@ -31,7 +31,7 @@ final class KeyRing: Sendable {
     init(_ file: KeyFile) {
       var (byDigest, byID) = ([UInt64: [Key]](), [String: Key]())
       for key in file.keys {
-        byDigest[Self.start(of: key.hash), default: []].append(key)
+        for secret in key.secrets { byDigest[Self.start(of: secret.hash), default: []].append(key) }
         byID[key.id] = key
       }
       (self.byDigest, self.byID) = (byDigest, byID)
@@ -50,16 +50,20 @@ final class KeyRing: Sendable {
     file = try WatchedFile(path: path) { Table(try KeyFile(path: $0)) }
   }
 
-  /// Returns the key with this secret, unless it has expired.
-  func key(for secret: [UInt8]) -> Key? {
-    guard secret.count <= Key.mostSecretBytes else { return nil }
-    let digest = Key.digest(of: secret)
-    let candidates = file.content.byDigest[Table.start(of: digest)] ?? []
-    return candidates.first { $0.matches(digest) }.flatMap(current)
+  /// Returns what a secret grants, unless it or its key has expired.
+  func grant(for text: [UInt8]) -> Caller.Grant? {
+    guard text.count <= Key.mostSecretBytes else { return nil }
+    let digest = Key.digest(of: text)
+    for key in file.content.byDigest[Table.start(of: digest)] ?? [] {
+      guard let secret = key.secret(with: digest) else { continue }
+      let grant = Caller.Grant.key(key, secret)
+      return grant.isCurrent(clock) ? grant : nil
+    }
+    return nil
   }
 
-  /// Returns the key with this ID, unless it has expired.
-  func key(id: String) -> Key? { file.content.byID[id].flatMap(current) }
+  /// Returns the key with this ID; it may have expired.
+  func key(id: String) -> Key? { file.content.byID[id] }
 
   /// Returns the limits that the keys of a tenant name; nil if it has no keys.
   func namedLimits(of tenant: Tenant) -> NamedLimits? { file.content.limits[tenant] }
@@ -70,6 +74,4 @@ final class KeyRing: Sendable {
   /// Reads the file again if it has changed; see `WatchedFile.reload`.
   @discardableResult
   func reload() throws -> Bool { try file.reload() }
-
-  private func current(_ key: Key) -> Key? { key.isCurrent(clock) ? key : nil }
 }

@@ -36,6 +36,11 @@ package struct TenantLimits: Sendable, Equatable {
     set { values[name] = newValue }
   }
 
+  /// The limits by the names that a key's line has.
+  var byName: [String: Double] {
+    Dictionary(uniqueKeysWithValues: values.map { ($0.key.rawValue, $0.value) })
+  }
+
   /// Adds the limits that another key of the tenant names: of different values, the highest counts.
   mutating func join(_ other: TenantLimits) { values.merge(other.values) { max($0, $1) } }
 

@@ -20,7 +20,7 @@ struct TokenRequests: Sendable {
     let members = try await JSONMembers(bodyOf: request, known: Self.known)
     let seconds = try members.number("expires_in", in: 1...Double(AccessToken.longestSeconds)) ?? 3600
     let subject = try Self.subject(members)
-    guard case .key(let key) = caller.grant else { throw AccessError.keysAreOff }
+    guard case .key(let key, _) = caller.grant else { throw AccessError.keysAreOff }
     let end = context.access.clock.now.milliseconds / 1000 + Int64(seconds)
     var token = AccessToken(id: RandomText.text(bytes: 16), key: key, exp: end)
     switch subject {
