@@ -48,6 +48,100 @@ import Testing
     #expect(try await statuses() == [401, 401, 200])
   }
 
+  /// A body in two pieces. Something happens before the second.
+  private final class PausedBody: BodySource {
+    private let pieces: Mutex<[String]>
+    private let pause: @Sendable () -> Void
+
+    init(_ pieces: [String], pause: @escaping @Sendable () -> Void) {
+      self.pieces = Mutex(pieces)
+      self.pause = pause
+    }
+
+    func readBody() async throws(RequestBodyError) -> [UInt8]? {
+      let (piece, isSecond) = pieces.withLock { ($0.isEmpty ? nil : $0.removeFirst(), $0.isEmpty) }
+      if piece != nil, isSecond { pause() }
+      return piece.map { Array($0.utf8) }
+    }
+
+    func start(_ reader: @escaping @Sendable () async -> Void) { Task(operation: reader) }
+  }
+
+  private func status(
+    _ method: HTTPMethod, _ path: String, _ fields: HTTPFields, _ body: PausedBody, _ keyed: KeyedBench
+  ) async throws -> Int {
+    var fields = fields
+    fields["Authorization"] = "Bearer \(KeyedBench.secrets["ours"] ?? "")"
+    let request = HTTPRequest(
+      head: RequestHead(
+        method: method, target: try RequestTarget(parsing: Array(path.utf8)[...], method: method), fields: fields),
+      body: RequestBody(declaredLength: nil, source: body), peer: "in-process", id: "a-body-with-a-pause")
+    return try await keyed.bench.responder.respond(to: request).response.status.code
+  }
+
+  @Test("what a key has begun that is revoked before its body has ended changes nothing", arguments: [true, false])
+  func revokedMeanwhile(isRevoked: Bool) async throws {
+    let keyed = try KeyedBench()
+    let id = try await keyed.recording()
+    let made = try await keyed.respond(.post, "/v1/uploads", fields: ["Upload-Length": "8"])
+    let upload = try #require(made.fields["Location"])
+    let tus: HTTPFields = ["Content-Type": Tus.contentType, "Upload-Offset": "0", "Tus-Resumable": "1.0.0"]
+    for (method, path, fields, pieces, status) in [
+      (.post, "/v1/recordings", [:], ["RI", "FF"], 201), (.patch, upload, tus, ["RI", "FFRIFF"], 204),
+      (.patch, "/v1/recordings/\(id)", [:], ["{\"name\":", "\"b\"}"], 200),
+      (.post, "/v1/recordings/\(id)/labels", [:], ["{\"labels\":", "[{\"start\":0,\"end\":1,\"text\":\"a\"}]}"], 201),
+    ] as [(HTTPMethod, String, HTTPFields, [String], Int)] {
+      let body = PausedBody(pieces) {
+        guard isRevoked else { return }
+        do { try keyed.replaceKeys(KeyedBench.line("theirs", tenant: "theirs", ["read"])) } catch {
+          Issue.record(error)
+        }
+      }
+      let answer = try await self.status(method, path, fields, body, keyed)
+      #expect(answer == (isRevoked ? 401 : status), "\(method) \(path)")
+      try keyed.replaceKeys(KeyedBench.lines())
+    }
+    let recordings = try keyed.bench.catalog.recordings(limit: 9)
+    #expect(recordings.count == (isRevoked ? 1 : 3) && recordings.contains { $0.name == "b" } != isRevoked)
+    #expect(try keyed.bench.catalog.labelTracks(of: id).count == (isRevoked ? 0 : 1))
+    // Only what was sent with a valid key counts.
+    let head = try await keyed.respond(.head, upload)
+    #expect(head.fields["Upload-Offset"] == (isRevoked ? "2" : "8"))
+    await keyed.bench.runner.stop()
+  }
+
+  @Test("a request that waits for a job isn't answered with it if its key is revoked", arguments: [true, false])
+  func revokedWhileWaiting(isRevoked: Bool) async throws {
+    let keyed = try KeyedBench(script: "[ $command != waveform ] || read -r line < \"$folder/hold\"; finish")
+    let hold = keyed.folder.path + "/hold"
+    let isMade = unsafe mkfifo(hold, 0o600) == 0
+    try #require(isMade)
+    let id = try await keyed.recording()
+    let job = try #require(try keyed.bench.catalog.recording(id)?.waveformJob)
+    try await keyed.bench.eventually { keyed.bench.isRunning(job) }
+    async let waiting = keyed.status(.get, "/v1/jobs/\(job)?wait=60")
+    try await keyed.bench.eventually { keyed.bench.runner.live.waiterCount(of: job) == 1 }
+    if isRevoked { try keyed.replaceKeys(KeyedBench.line("theirs", tenant: "theirs", ["read"])) }
+    try await keyed.bench.letThrough(hold)
+    #expect(try await waiting == (isRevoked ? 401 : 200))
+    await keyed.bench.runner.stop()
+  }
+
+  @Test("a credential that reaches its own end while a request is under way doesn't end that, even if the keys change")
+  func expiredMeanwhile() async throws {
+    let end = Timestamp.now + 3600
+    let line = KeyedBench.line("ours", tenant: "ours", ["write"], expires: end.rfc3339)
+    let keyed = try KeyedBench(line)
+    let body = PausedBody(["RI", "FF"]) {
+      keyed.bench.catalog.note(clock: end + 1)
+      do { try keyed.replaceKeys(line + KeyedBench.line("theirs", tenant: "theirs", ["read"])) } catch {
+        Issue.record(error)
+      }
+    }
+    #expect(try await status(.post, "/v1/recordings", [:], body, keyed) == 201)
+    #expect(try await keyed.status(.post, "/v1/recordings", body: "RIFF") == 401)
+  }
+
   @Test("clients that alternate never get each other's access")
   func proxied() async throws {
     let keyed = try KeyedBench()

@@ -40,6 +40,10 @@ final class Gate: Sendable {
     let rate = try count(request, admission, route: route.pattern)
     try grant.check(route.rule, request, parameters)
     let caller = Caller(admission, request, context)
+    if request.body.declaredLength != 0 {
+      // Not of the caller, which holds the request.
+      request.body.allowReading { [access] in !admission.isWithdrawn(access) }
+    }
     let answer = try route.handler(request, parameters, caller)
     var isShared = false
     if case .token = grant { isShared = request.method.isSafe }
@@ -52,7 +56,11 @@ final class Gate: Sendable {
     case .now(let response): return isShared || rate != nil ? .now(finish(response)) : answer
     case .later(let work):
       return .later {
-        finish(try await work())
+        let result: Result<HTTPResponse, any Error>
+        do { result = .success(try await work()) } catch { result = .failure(error) }
+        // The key may have been revoked while the handler waited, for the client or for a job.
+        try caller.checkAdmission()
+        return finish(try result.get())
       }
     }
   }

@@ -14,6 +14,7 @@ extension Context {
       guard left > 0, !Task.isCancelled else { break }
       await runner.waitForChange(of: id, seconds: left)
     }
+    try caller.checkAdmission()
     let catalog = caller.catalog
     return try await work.run { () throws(StorageError) in try catalog.job(id) }
   }

@@ -153,6 +153,7 @@ struct DirectUploads: Sendable {
     let (catalog, limits) = (caller.catalog, context.accounts.stored(by: caller.tenant))
     let (token, location) = (caller.uploadToken?.spent, "/v1/recordings/\(id)")
     return try await context.storeWork.run(as: .transfer(caller.client)) {
+      try caller.checkAdmission()
       let audio = NewRecording.fileName(intake.probe)
       let built = intake.analysis.flatMap { analysis in early.map { (waveform: $0, analysis: analysis) } }
       let made = built?.waveform.files(audio: audio) ?? []

@@ -54,13 +54,14 @@ struct ResumableUploads: Sendable {
       try await context.admission.checkRoom(for: length, of: client)
       let name = metadata.flatMap { try? UploadMetadata($0) }?.fileName
       try await context.questions?.ask(request, caller, kind: "resumable", name: name, bytes: length)
+      try caller.checkAdmission()
 
       let id = try await context.uploads.create(
         length: length, metadata: metadata, of: caller.tenant, for: client, with: caller.uploadToken?.spent)
       return try await context.uploads.using(id, by: caller) { session in
         do {
           var status = try await session.status()
-          if hasBytes { status = try await receive(request, into: session, status, checksum) }
+          if hasBytes { status = try await receive(request, caller, into: session, status, checksum) }
           var response = HTTPResponse(.created, fields: fields(of: status))
           response.fields["Location"] = "/v1/uploads/\(id)"
           return response
@@ -106,7 +107,7 @@ struct ResumableUploads: Sendable {
         }
         switch try request.tusMethod() {
         case .head: return try await tell(session, status)
-        case .patch: return try await append(request, to: session, status)
+        case .patch: return try await append(request, caller, to: session, status)
         case .delete:
           try await session.remove()
           return HTTPResponse(.noContent)
@@ -127,7 +128,7 @@ struct ResumableUploads: Sendable {
   }
 
   private func append(
-    _ request: HTTPRequest, to session: UploadSession, _ status: UploadStatus
+    _ request: HTTPRequest, _ caller: Caller, to session: UploadSession, _ status: UploadStatus
   ) async throws -> HTTPResponse {
     try request.requireUploadBytes()
     let offset = try request.byteCount("Upload-Offset")
@@ -143,7 +144,8 @@ struct ResumableUploads: Sendable {
       return HTTPResponse(.noContent, fields: fields(of: try await session.finish()))
     }
     try await context.admission.checkDisk(for: request.body.declaredLength ?? 0)
-    return HTTPResponse(.noContent, fields: fields(of: try await receive(request, into: session, status, checksum)))
+    let received = try await receive(request, caller, into: session, status, checksum)
+    return HTTPResponse(.noContent, fields: fields(of: received))
   }
 
   private func checkBody(_ request: HTTPRequest, fits rest: Int64) throws {
@@ -152,7 +154,8 @@ struct ResumableUploads: Sendable {
   }
 
   private func receive(
-    _ request: HTTPRequest, into session: UploadSession, _ status: UploadStatus, _ checksum: UploadChecksum?
+    _ request: HTTPRequest, _ caller: Caller, into session: UploadSession, _ status: UploadStatus,
+    _ checksum: UploadChecksum?
   ) async throws -> UploadStatus {
     let writer = try await session.begin(at: status.offset, checksum: checksum)
     // A separate task: this one must be able to answer while the other still waits for the body of a client that has
@@ -165,6 +168,7 @@ struct ResumableUploads: Sendable {
       throw error
     }
     let status = try await session.end(writer, isWhole: true)
+    try caller.checkAdmission()
     return status.isComplete ? try await session.finish() : status
   }
 

@@ -42,6 +42,7 @@ package final class RequestBody: Sendable {
   private struct Progress {
     var limit = Int64.max
     var received: Int64 = 0
+    var isAllowed: (@Sendable () -> Bool)?
   }
   private let progress = Mutex(Progress())
   private let source: (any BodySource)?
@@ -69,6 +70,13 @@ package final class RequestBody: Sendable {
     progress.withLock { $0.limit = bytes }
   }
 
+  /// Ends reading when `condition` no longer holds: after each piece and at the end, `read` throws `.truncated` then,
+  /// as if the client had disconnected.
+  package func allowReading(while condition: @escaping @Sendable () -> Bool) {
+    guard source != nil else { return }
+    progress.withLock { $0.isAllowed = condition }
+  }
+
   /// Returns the next piece, never empty, or nil at the end. The first read sends "100 Continue" if the client waits
   /// for it.
   ///
@@ -78,7 +86,9 @@ package final class RequestBody: Sendable {
     guard let source else { return nil }
     let limit = progress.withLock { $0.limit }
     if let declaredLength, declaredLength > limit { throw .tooLarge(limit: limit) }
-    guard let piece = try await source.readBody() else { return nil }
+    let piece = try await source.readBody()
+    if let isAllowed = progress.withLock({ $0.isAllowed }), !isAllowed() { throw .truncated }
+    guard let piece else { return nil }
     let received = progress.withLock { progress in
       progress.received += Int64(piece.count)
       return progress.received
