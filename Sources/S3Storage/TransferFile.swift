@@ -9,7 +9,8 @@ import Storage
   /// Opens a file for reading.
   init(reading path: String) throws(S3Error) {
     self.path = path
-    descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    // What operators name may be a pipe; opening that would wait for a writer.
+    descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw .file(operation: "open", path: path, errno: errno) }
   }
 

@@ -99,6 +99,37 @@ import Testing
     }
   }
 
+  @Test("reading a file of keys never waits for another process, and what isn't a file is an error")
+  func pipe() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/keys"
+    let isMade = unsafe mkfifo(path, 0o600) == 0
+    try #require(isMade)
+    for path in [path, folder.path, "/dev/zero"] {
+      #expect(throws: KeyFileError.notAFile) { try KeyFile(path: path) }
+    }
+    #expect(throws: KeyFileError.unreadable(errno: ENXIO)) { try AuditLog(path: path) }
+  }
+
+  @Test("what can't be read for the moment is tried again, and is an error once")
+  func unreadable() throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/keys"
+    try "".write(toFile: path, atomically: true, encoding: .utf8)
+    let fault = Mutex<Int32?>(nil)
+    let file = try WatchedFile(path: path) { path in
+      if let number = fault.withLock({ $0 }) { throw KeyFileError.unreadable(errno: number) }
+      return try KeyFile(path: path).keys.count
+    }
+    try Data(line()).write(to: URL(filePath: path))
+    fault.withLock { $0 = EMFILE }
+    #expect(throws: KeyFileError.unreadable(errno: EMFILE)) { try file.reload() }
+    #expect(try !file.reload())
+    fault.withLock { $0 = nil }
+    #expect(try file.reload() && file.content == 1)
+    #expect(try !file.reload())
+  }
+
   @Test func aWrittenLineIsReadAsItWas() throws {
     let line = KeyLine(
       id: "k", secret: "a secret of thirty-two characters", tenant: "t\"ä/", scopes: ["read", "delete"],

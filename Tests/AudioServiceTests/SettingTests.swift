@@ -127,7 +127,7 @@ import Testing
       (["cluster-listen": ""], "--cluster-address needs --cluster-listen"),
       (["cluster-listen": "", "cluster-address": "", "role": "all"], "on a node that runs jobs"),
       (["cluster-secret-file": ""], "need --cluster-secret-file"),
-      (["cluster-secret-file": "/dev/null"], "“/dev/null” has 0 bytes, and at least 32 are needed"),
+      (["cluster-secret-file": "/dev/null"], "“/dev/null” can't be used: it is not a regular file"),
       (["cluster-secret-file": "/nowhere"], "“/nowhere” can't be used"),
       (["media": "file:///m", "s3-credentials": ""], "need --media s3://BUCKET"),
     ])

@@ -5,6 +5,8 @@ import Synchronization
 final class AccessWatcher: Sendable {
   private let context: Context
   private let queue = DispatchQueue(label: "keys")
+  /// Apart from the keys: a disk that takes no more lines must not keep a key from being revoked.
+  private let auditQueue = DispatchQueue(label: "audit log at SIGHUP")
   private let isStopped = Atomic(false)
 
   /// How often the files are looked at. Costs two system calls.
@@ -20,10 +22,8 @@ final class AccessWatcher: Sendable {
 
   /// Does what SIGHUP asks for, soon and without blocking: reads the files again, and opens the audit log again.
   func reload() {
-    queue.async { [context] in
-      context.reloadAccess()
-      context.reopenAudit()
-    }
+    queue.async { [context] in context.reloadAccess() }
+    auditQueue.async { [context] in context.reopenAudit() }
   }
 
   func stop() { isStopped.store(true, ordering: .relaxed) }

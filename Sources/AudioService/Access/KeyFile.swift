@@ -8,6 +8,8 @@ package enum KeyFileError: Error, Equatable, CustomStringConvertible {
   case invalidLine(Int, reason: String)
   /// The file can't be read.
   case unreadable(errno: Int32)
+  /// It's a pipe, a device, a folder, or something else without content of its own.
+  case notAFile
   /// The file is longer than this many bytes.
   case tooLong(limit: Int)
 
@@ -16,6 +18,7 @@ package enum KeyFileError: Error, Equatable, CustomStringConvertible {
     switch self {
     case .invalidLine(let number, let reason): "line \(number) \(reason)"
     case .unreadable(let number): "it can't be read (\(unsafe String(cString: strerror(number))))"
+    case .notAFile: "it is not a regular file"
     case .tooLong(let limit): "it is longer than \(limit) bytes"
     }
   }
@@ -51,11 +54,15 @@ package struct KeyFile: Sendable {
   /// Reads a file.
   package init(path: String) throws(KeyFileError) { try self.init(parsing: Self.contents(of: path)) }
 
-  /// Returns the content of a file of keys or secrets. Blocks.
+  /// Returns the content of a file of keys or secrets. Blocks, but never for another process: opening a pipe would wait
+  /// for one that writes, and no key could be revoked meanwhile.
   package static func contents(of path: String) throws(KeyFileError) -> [UInt8] {
-    let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else { throw .unreadable(errno: errno) }
     defer { close(file) }
+    var info = stat()
+    guard unsafe fstat(file, &info) == 0 else { throw .unreadable(errno: errno) }
+    guard info.st_mode & S_IFMT == S_IFREG else { throw .notAFile }
     var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 65_536))
     while true {
       let count = unsafe buffer.withUnsafeMutableBytes { unsafe Glibc.read(file, $0.baseAddress, $0.count) }

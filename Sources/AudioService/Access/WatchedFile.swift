@@ -22,7 +22,13 @@ final class WatchedFile<Content: Sendable>: Sendable {
   /// The file's path.
   let path: String
   private let read: @Sendable (String) throws -> Content
-  private let state: Mutex<(content: Content, stamp: Stamp?)>
+  private struct State {
+    var content: Content
+    var stamp: Stamp?
+    /// Why it couldn't be read the last time.
+    var fault: KeyFileError?
+  }
+  private let state: Mutex<State>
   /// Only one caller at a time reads the file.
   private let queue = DispatchQueue(label: "watched file")
 
@@ -30,24 +36,35 @@ final class WatchedFile<Content: Sendable>: Sendable {
   init(path: String, _ read: @escaping @Sendable (String) throws -> Content) throws {
     (self.path, self.read) = (path, read)
     let stamp = Stamp(path)
-    state = Mutex((try read(path), stamp))
+    state = Mutex(State(content: try read(path), stamp: stamp))
   }
 
   /// What the file contained when it was last valid.
   var content: Content { state.withLock { $0.content } }
 
   /// Reads the file again if it has changed since it was last read. Returns whether it has; throws, and keeps the
-  /// earlier content, if the new one isn't valid. Blocks, for microseconds if it hasn't changed.
+  /// earlier content, if the new one isn't valid, or can't be read: then it is tried again the next time, and throws
+  /// once for each reason. Blocks, for microseconds if it hasn't changed.
   @discardableResult
   func reload() throws -> Bool {
     try queue.sync {
       // Before the content, so that a change in between is seen the next time.
       let stamp = Stamp(path)
       guard stamp != state.withLock({ $0.stamp }) else { return false }
-      state.withLock { $0.stamp = stamp }
-      let content = try read(path)
-      state.withLock { $0.content = content }
-      return true
+      do {
+        let content = try read(path)
+        state.withLock { $0 = State(content: content, stamp: stamp) }
+        return true
+      } catch let error as KeyFileError {
+        let isKnown = state.withLock { state in
+          defer { state.fault = error }
+          if case .unreadable = error { return state.fault == error }
+          state.stamp = stamp
+          return false
+        }
+        if isKnown { return false }
+        throw error
+      }
     }
   }
 }
