@@ -112,6 +112,13 @@ extension Service {
     case .port: "a port is a number from 1 to 65535."
     case .sessionAttributes:
       "target_session_attrs must be read-write, which it is without it: a node needs a server that it can write to."
+    case .unprotected(let host):
+      """
+      without sslmode, the connection to \(host.isEmpty ? "the service’s hosts" : "“\(host)”") might be neither encrypted \
+      nor checked. Add ?sslmode=verify-full&sslrootcert=FILE to the URL, with the certificate of the authority that the \
+      server's is from; or sslmode=require for encryption alone; or sslmode=disable if nobody else can use the network. \
+      Only sockets and loopback addresses do without it.
+      """
     case .syntax: "libpq can't read the URL, or doesn't know one of its parameters."
     }
   }

@@ -139,7 +139,7 @@ class Pair:
         self.primary.sql("CREATE DATABASE stillwave")
         hosts = [(server.address, server.port) for server in (self.primary, self.standby)][:2 if standby else 1]
         self.url = (f"postgres://stillwave@{','.join(f'{host}:{port}' for host, port in hosts)}/stillwave"
-                    "?target_session_attrs=read-write&connect_timeout=2&tcp_user_timeout=4000")
+                    "?sslmode=disable&target_session_attrs=read-write&connect_timeout=2&tcp_user_timeout=4000")
         if standby:
             self.attach()
 

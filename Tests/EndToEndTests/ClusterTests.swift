@@ -405,6 +405,7 @@ struct ClusterTests {
     "a catalog that can't be used stops the start, with the reason",
     arguments: [
       (["--catalog", "postgres://x@%2Fnowhere/x", "--media", "file:///tmp/x"], "can't be reached"),
+      (["--catalog", "postgres://x@10.0.0.1/x", "--media", "file:///tmp/x"], "Add ?sslmode=verify-full"),
       (["--catalog", "mysql://x/y", "--media", "file:///tmp/x"], "--catalog is a URL such as postgres://"),
       (
         ["--catalog", "postgres://h/x?target_session_attrs=any", "--media", "file:///tmp/x"],

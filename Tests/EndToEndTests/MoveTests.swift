@@ -34,8 +34,10 @@ struct MoveTests {
       $0.trimmingCharacters(in: .whitespaces)
     }
     func words(_ line: String, folder: String) -> [String] {
+      let database =
+        "'postgres://stillwave@db/stillwave?sslmode=verify-full&sslrootcert=/etc/ssl/certs/stillwave-database.pem'"
       let places = [
-        "/var/lib/stillwave": folder, "postgres://stillwave@db/stillwave": cluster.url,
+        "/var/lib/stillwave": folder, database: cluster.url,
         "s3://recordings/stillwave": BucketCluster.media, "https://store:7480": cluster.store.endpoint,
         "/etc/stillwave/s3-key": cluster.folder.file("key"),
       ]

@@ -65,7 +65,7 @@ class Machine:
             ("/var/lib/stillwave", self.root + "/var/lib/stillwave"), ("/srv/stillwave", page.folder + "/shared"),
             ("/usr/local/bin/stillwave", page.program), ("db1,db2", f"{database},{database}"),
             ("stillwave@db/", f"stillwave@{database}/"), ("https://store:7480", page.endpoint),
-            ("10.0.0.1:8080", f"{host}:{self.port}"), ("127.0.0.1:8080", f"{host}:{self.port}"),
+            ("sslmode=verify-full", "sslmode=prefer"), ("10.0.0.1:8080", f"{host}:{self.port}"), ("127.0.0.1:8080", f"{host}:{self.port}"),
             ("10.0.0.1:8081", f"{host}:{self.admin}"), ("10.0.0.1:8090", f"{host}:{self.cluster}"), ("10.0.0.9", host),
             ("AWS_ACCESS_KEY_ID=…", "AWS_ACCESS_KEY_ID=" + KEY), ("AWS_SECRET_ACCESS_KEY=…", "AWS_SECRET_ACCESS_KEY=" + SECRET),
         ]

@@ -71,8 +71,9 @@ extension Setting {
   static let cluster: [Setting] = [
     Setting(
       "catalog", "URL",
-      "PostgreSQL database of the catalog, for several machines: postgres://user@host1,host2/name. A password is taken "
-        + "from the variable, PGPASSWORD or a password file, because other users can see flags.",
+      "PostgreSQL database of the catalog, for several machines: postgres://user@host1,host2/name?sslmode=…, where "
+        + "only sockets and loopback addresses do without sslmode. A password is taken from the variable, PGPASSWORD or "
+        + "a password file, because other users can see flags.",
       default: "SQLite in the data folder"
     ) { (text: String, configuration) throws(SettingError) in
       guard !text.isEmpty else { return }
