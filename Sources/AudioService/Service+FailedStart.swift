@@ -82,6 +82,13 @@ extension Service {
     case .cannotConnect(let reason): "The catalog's server can't be reached: \(reason)"
     case .unsupportedServer(let version):
       "The catalog's server is PostgreSQL \(version / 10_000), and 15 or newer is needed."
+    case .wrongEncoding(let encoding):
+      """
+      The catalog's database has the encoding \(encoding), in which not every name can be written. Make one with UTF8: \
+      CREATE DATABASE stillwave ENCODING 'UTF8' TEMPLATE template0.
+      """
+    case .sharedSession: sharedSession
+    case .statement(let failure) where failure.namesOtherSession: sharedSession
     case .newerSchema(let version, let known, _):
       """
       The catalog was migrated by a newer version of the program (migration \(version); this one knows \(known)), \
@@ -104,6 +111,12 @@ extension Service {
     default: "The catalog can't be used: \(error)"
     }
   }
+
+  private static let sharedSession = """
+    Between this node and the catalog's server is a pooler that shares sessions between transactions (such as PgBouncer \
+    with pool_mode = transaction), which loses notifications and locks. Name the server itself in --catalog, or a pooler \
+    with a session for each client (pool_mode = session).
+    """
 
   private static func words(for fault: PostgresAddress.Fault) -> String {
     switch fault {

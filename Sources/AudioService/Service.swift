@@ -3,6 +3,7 @@ import Glibc
 import HTTP
 import Jobs
 import Logging
+import PostgresStorage
 import Processing
 import S3Storage
 import Storage
@@ -18,6 +19,18 @@ package final class Service: Sendable {
   private let retention: Retention
   private let watcher: AccessWatcher
   private let storage: OpenStorage
+
+  /// Returns once the server of the catalog that nodes share accepts connections, and at once without such a catalog:
+  /// after a power cut, a node may be there before its database. See `PostgresMigrator.waitForServer`.
+  package static func waitForCatalog(
+    _ configuration: Configuration, logger: Logger, pause: (Double) async -> Bool
+  ) async throws -> Bool {
+    guard let url = configuration.cluster.catalogURL else { return true }
+    let settings = PostgresSettings(address: try PostgresAddress(url))
+    return try await PostgresSchema.migrator.waitForServer(settings, pause: pause) { reason in
+      ServiceLog(logger).failure("the catalog's server can't be reached; the start waits for it", ["reason": reason])
+    }
+  }
 
   /// Opens the data folder or the catalog that nodes share, creating it if needed, and cleans up after a crash.
   ///

@@ -13,6 +13,12 @@ package enum PostgresError: Error, Equatable, Sendable {
   /// The server is too old; `version` is like 120005.
   case unsupportedServer(version: Int)
 
+  /// The database's encoding isn't UTF8, so that it can't have every name.
+  case wrongEncoding(String)
+
+  /// A pooler gives transactions of one connection different sessions.
+  case sharedSession
+
   /// The connection ended or the server didn't answer in time. What hadn't been committed is rolled back.
   case connectionLost(sqlState: String?, reason: String)
 
@@ -96,6 +102,10 @@ package struct PostgresFailure: Error, Equatable, Sendable {
     self.constraint = constraint
     self.isStaleStatement = isStaleStatement
   }
+
+  /// Whether a prepared statement isn't in its session, or another one is: only a pooler that changes sessions makes
+  /// this happen.
+  package var namesOtherSession: Bool { sqlState == "26000" || sqlState == "42P05" }
 
   /// Whether the same transaction may succeed if it runs again: a serialization failure, a deadlock, or a stale
   /// prepared statement.

@@ -53,11 +53,12 @@ package struct PostgresMigrator: Sendable {
 
   /// Applies the missing migrations, and returns their numbers. If none is missing, costs one connection and query.
   ///
-  /// Throws `.newerSchema` if the schema is newer and doesn't support this program any more, and `.differentMigration`
-  /// if the database was migrated by a different program.
+  /// Throws `.newerSchema` if the schema is newer and doesn't support this program any more, `.differentMigration` if
+  /// the database was migrated by a different program, and `.wrongEncoding` or `.sharedSession` if it can't be used at
+  /// all.
   @discardableResult
   package func migrate(_ settings: PostgresSettings) throws(PostgresError) -> [Int] {
-    let connection = try PostgresConnection(settings)
+    let connection = try PostgresConnection.checked(settings)
     if try check(connection) == migrations.count { return [] }
     // No limits: the lock may be held, and a migration may run, for long. The session's end releases the lock.
     try connection.set(statementTimeoutSeconds: 0, idleInTransactionTimeoutSeconds: 0)
@@ -78,13 +79,42 @@ package struct PostgresMigrator: Sendable {
 
   /// Whether no migration is missing. Changes nothing. Throws as `migrate` does.
   package func isUpToDate(_ settings: PostgresSettings) throws(PostgresError) -> Bool {
-    try check(PostgresConnection(settings)) == migrations.count
+    try check(PostgresConnection.checked(settings)) == migrations.count
+  }
+
+  /// Returns once the server accepts connections. `pause` waits for some seconds, and returns false to give up; so does
+  /// this then. `report` gets why there is no connection: each reason once, and again after a minute. Blocks while it
+  /// connects. Throws as `migrate` does if the database can't be used.
+  package func waitForServer(
+    _ settings: PostgresSettings, pause: (Double) async -> Bool, report: (String) -> Void
+  ) async throws(PostgresError) -> Bool {
+    var backoff = Backoff(firstSeconds: 0.1, limitSeconds: 5)
+    var (reported, silentSeconds) = ("", 0.0)
+    while true {
+      let reason: String
+      do {
+        _ = try isUpToDate(settings)
+        return true
+      } catch {
+        switch error {
+        case .cannotConnect(let text), .connectionLost(_, let text): reason = text
+        default: throw error
+        }
+      }
+      if reason != reported || silentSeconds >= 60 {
+        report(reason)
+        (reported, silentSeconds) = (reason, 0)
+      }
+      let seconds = backoff.seconds()
+      silentSeconds += seconds
+      guard await pause(seconds) else { return false }
+    }
   }
 
   /// Whether the database has exactly this program's migrations. Changes nothing. Throws `.newerSchema` also if a newer
   /// schema still supports this program, and otherwise as `migrate` does.
   package func isSame(_ settings: PostgresSettings) throws(PostgresError) -> Bool {
-    let version = try version(PostgresConnection(settings))
+    let version = try version(PostgresConnection.checked(settings))
     guard version.number <= migrations.count else {
       throw .newerSchema(version: version.number, known: migrations.count, oldest: version.oldest)
     }

@@ -11,6 +11,9 @@ extension StorageError {
     case .invalidAddress(let fault): self = .unreachable(detail: "the database's URL can't be used: \(fault)")
     case .unsupportedServer(let version):
       self = .unreachable(detail: "PostgreSQL \(version / 10_000) is too old; 15 is needed")
+    case .wrongEncoding(let encoding):
+      self = .unreachable(detail: "the database has the encoding \(encoding), and UTF8 is needed")
+    case .sharedSession: self = .unreachable(detail: "a pooler gives each transaction another session")
     case .closed: self = .unreachable(detail: "the pool is closed")
     case .noFreeConnection: self = .busy
     case .outcomeUnknown: self = .outcomeUnknown

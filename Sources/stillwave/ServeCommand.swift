@@ -5,6 +5,7 @@ import Glibc
 import Jobs
 import Logging
 import Processing
+import Synchronization
 import Webhooks
 
 /// Every setting is a flag and an environment variable; the flag wins.
@@ -42,6 +43,10 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     _ = signal(SIGHUP, SIG_IGN)
     let service: Service
     do {
+      let isThere = try await Service.waitForCatalog(configuration, logger: logger) { seconds in
+        await !termination.hasCome(within: seconds)
+      }
+      guard isThere else { return JSONLogHandler.flush(within: 1) }
       service = try Service(configuration, logger: logger, logRequest: JSONLogHandler.request)
       let address = try service.start()
       writeAll(Array("Stillwave listens on http://\(address)\n".utf8), to: STDOUT_FILENO)
@@ -83,7 +88,12 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
 /// the process itself if that takes longer than `patienceSeconds`: a worker that can't be killed, or a thread that
 /// never returns from the catalog, must not keep it alive.
 private struct Termination {
+  private final class Arrival: Sendable {
+    let hasCome = Atomic(false)
+  }
+
   private let signals: AsyncStream<Int32>
+  private let arrival = Arrival()
   private let sources: [any DispatchSourceSignal]
 
   init(patienceSeconds: Double, logger: Logger) {
@@ -91,10 +101,11 @@ private struct Termination {
     // Serial, so that it gets a thread even when blocked work has taken all threads of shared queues.
     let queue = DispatchQueue(label: "termination")
     self.signals = signals
-    sources = [SIGTERM, SIGINT].map { number in
+    sources = [SIGTERM, SIGINT].map { [arrival] number in
       _ = signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
       source.setEventHandler {
+        arrival.hasCome.store(true, ordering: .relaxed)
         continuation.yield(number)
         queue.asyncAfter(deadline: .now() + patienceSeconds) {
           logger.critical("the service did not stop in time", metadata: ["seconds": "\(Int(patienceSeconds))"])
@@ -105,6 +116,13 @@ private struct Termination {
       source.resume()
       return source
     }
+  }
+
+  /// Whether a signal has arrived, which may still take some seconds.
+  func hasCome(within seconds: Double) async -> Bool {
+    let end = ContinuousClock.now + .seconds(seconds)
+    while !arrival.hasCome.load(ordering: .relaxed), .now < end { try? await Task.sleep(for: .seconds(0.1)) }
+    return arrival.hasCome.load(ordering: .relaxed)
   }
 
   /// Returns once a signal has arrived.

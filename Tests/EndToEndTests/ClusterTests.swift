@@ -401,10 +401,35 @@ struct ClusterTests {
     }
   }
 
+  @Test("a node waits for a database that isn't there, and serves when it is, or stops when it is told to")
+  func awayAtStart() throws {
+    let server = try #require(PostgresServer.TestServer.shared)
+    let database = try server.newDatabase() + "later"
+    let nodes = try ["told", "served"].map { name in
+      try Command(
+        Program.path(),
+        [
+          "serve", "--listen", "127.0.0.1:0", "--data", cluster.folder.file(name), "--catalog",
+          server.url(database: database), "--media", "file://" + cluster.folder.file("later"), "--node", name,
+        ])
+    }
+    for node in nodes {
+      #expect(
+        try eventually {
+          String(decoding: try contents(node.folder.file("errors")), as: UTF8.self).contains("the start waits for it")
+        })
+    }
+    nodes[0].signal(SIGTERM)
+    #expect(try nodes[0].finish(withinSeconds: 60).status == 0)
+    try server.run("CREATE DATABASE \(database)")
+    #expect(try eventually { try nodes[1].output().contains("Stillwave listens") })
+    nodes[1].signal(SIGTERM)
+    #expect(try nodes[1].finish(withinSeconds: 60).status == 0)
+  }
+
   @Test(
     "a catalog that can't be used stops the start, with the reason",
     arguments: [
-      (["--catalog", "postgres://x@%2Fnowhere/x", "--media", "file:///tmp/x"], "can't be reached"),
       (["--catalog", "postgres://x@10.0.0.1/x", "--media", "file:///tmp/x"], "Add ?sslmode=verify-full"),
       (["--catalog", "mysql://x/y", "--media", "file:///tmp/x"], "--catalog is a URL such as postgres://"),
       (

@@ -2,8 +2,8 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// A proxy on a Unix socket in front of a PostgreSQL server, which can cut a connection at the COMMIT of a transaction;
-/// for tests.
+/// A proxy on a Unix socket in front of a PostgreSQL server, which can cut a connection at the COMMIT of a transaction,
+/// or act like a pooler; for tests.
 ///
 /// It looks for the bytes of a simple query "COMMIT": 'Q', the length 11, the text, and a zero byte.
 public final class CuttingProxy: Sendable {
@@ -19,8 +19,17 @@ public final class CuttingProxy: Sendable {
     case after(@Sendable () -> Void)
   }
 
+  /// How a pooler gives sessions to clients. Either way, it tells them process IDs of its own.
+  public enum Pooling: Sendable {
+    case sessionPerClient
+    /// All statements of all clients, which must take turns, run in the first one's session.
+    case sharedSession
+  }
+
   /// The folder with the proxy's socket.
   public let folder: String
+  private let pooling: Pooling?
+  private let shared = Mutex<Int32?>(nil)
   private let server: String
   private let listener: Int32
   private let choice = Mutex<(@Sendable () -> Cut?)?>(nil)
@@ -28,7 +37,8 @@ public final class CuttingProxy: Sendable {
   private static let commit: [UInt8] = [0x51, 0, 0, 0, 11] + Array("COMMIT".utf8) + [0]
 
   /// Starts a proxy to the server with its socket in `folder`.
-  public init(to folder: String) throws {
+  public init(to folder: String, _ pooling: Pooling? = nil) throws {
+    self.pooling = pooling
     server = folder + "/.s.PGSQL.5432"
     self.folder = "/tmp/stillwave-px-\(UInt32.random(in: 0...UInt32.max))"
     try FileManager.default.createDirectory(atPath: self.folder, withIntermediateDirectories: true)
@@ -96,14 +106,42 @@ public final class CuttingProxy: Sendable {
           }
           return
         }
+        if pooling == .sharedSession, bytes[0] == UInt8(ascii: "Q") {
+          serve(client, bytes, in: upstream)
+          // What arrives there from now on may be another client's.
+          entries[1].fd = -1
+          continue
+        }
         Self.send(bytes, upstream)
       }
       if entries[1].revents != 0 {
         let bytes = Self.receive(upstream)
         guard !bytes.isEmpty else { return }
-        Self.send(bytes, client)
+        Self.send(pooling == nil ? bytes : Self.renumbered(bytes), client)
       }
     }
+  }
+
+  /// Runs a simple query in the shared session, which is `upstream` if there is none.
+  private func serve(_ client: Int32, _ query: [UInt8], in upstream: Int32) {
+    let session = shared.withLock { shared in
+      if shared == nil { shared = dup(upstream) }
+      return shared ?? upstream
+    }
+    Self.send(query, session)
+    var bytes: [UInt8] = []
+    repeat {
+      bytes = Self.receive(session)
+      Self.send(bytes, client)
+    } while !bytes.isEmpty && bytes.suffix(6).prefix(5) != [UInt8(ascii: "Z"), 0, 0, 0, 5]
+  }
+
+  /// Changes the process ID in the message BackendKeyData: 'K', the length 12, the ID, and a secret.
+  private static func renumbered(_ bytes: [UInt8]) -> [UInt8] {
+    guard let range = bytes.firstRange(of: [UInt8(ascii: "K"), 0, 0, 0, 12]) else { return bytes }
+    var bytes = bytes
+    bytes[range.upperBound] ^= 0x40
+    return bytes
   }
 
   private static func receive(_ descriptor: Int32) -> [UInt8] {

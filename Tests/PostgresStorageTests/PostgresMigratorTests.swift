@@ -37,6 +37,51 @@ import Testing
         == "1|first|1\n2|second|1\n3|third|1")
   }
 
+  @Test(
+    "a database whose encoding isn't UTF8 is refused, and nothing is made in it", arguments: ["LATIN1", "SQL_ASCII"])
+  func encoding(name: String) throws {
+    let other = database.name + name.lowercased()
+    try database.server.run("CREATE DATABASE \(other) ENCODING '\(name)' TEMPLATE template0 LOCALE 'C'")
+    let settings = PostgresSettings(address: try PostgresAddress(database.server.url(database: other)))
+    #expect(throws: PostgresError.wrongEncoding(name)) { try PostgresMigrator(migrations).migrate(settings) }
+    #expect(try database.server.run("SELECT to_regclass('schema_migrations') IS NULL", database: other) == "t")
+  }
+
+  @Test("a pooler must have a session for each client")
+  func pooler() throws {
+    let server = database.server
+    let (shared, own) = (
+      try CuttingProxy(to: server.folder, .sharedSession), try CuttingProxy(to: server.folder, .sessionPerClient)
+    )
+    defer { for proxy in [shared, own] { proxy.stop() } }
+    #expect(throws: PostgresError.sharedSession) {
+      try PostgresMigrator(migrations).migrate(try database.settings(folder: shared.folder))
+    }
+    #expect(try PostgresMigrator(migrations).migrate(try database.settings(folder: own.folder)) == [1, 2, 3])
+  }
+
+  @Test("who waits for a server gets why it isn't there, each reason once, and goes on when it is")
+  func waiting() async throws {
+    let name = database.name + "later"
+    let settings = PostgresSettings(address: try PostgresAddress(database.server.url(database: name)))
+    var (pauses, reports) = (0, [String]())
+    let migrator = PostgresMigrator(migrations)
+    let isGivenUp = try await !migrator.waitForServer(settings) { _ in
+      pauses += 1
+      return pauses < 3
+    } report: {
+      reports.append($0)
+    }
+    #expect(isGivenUp && reports.count == 1 && reports.first?.contains("does not exist") == true)
+    let isThere = try await migrator.waitForServer(settings) { _ in
+      pauses += 1
+      if pauses == 5 { _ = try? database.server.run("CREATE DATABASE \(name)") }
+      return pauses < 9
+    } report: { _ in
+    }
+    #expect(isThere && pauses == 5)
+  }
+
   @Test("only missing migrations are applied")
   func missing() throws {
     let settings = try database.settings()
