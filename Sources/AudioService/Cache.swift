@@ -1,4 +1,14 @@
+import Storage
 import Synchronization
+
+/// What a cache finds a value by. It names the tenant that the value belongs to, so that a value can't be found for
+/// another one, and a tenant that asks for another's finds what it finds for an ID that was never given: nothing.
+protocol TenantKey: Hashable, Sendable {
+  /// The owner of the value.
+  var tenant: Tenant { get }
+}
+
+extension Owned: TenantKey {}
 
 /// A cache of values made from rows, files, and jobs, as long as they are current and there is room.
 ///
@@ -11,7 +21,7 @@ import Synchronization
 /// old one is dropped: its values haven't been used since.
 ///
 /// The closures run outside the lock. Values are released there too, because that may close files.
-final class Cache<Key: Hashable & Sendable, Version: Equatable & Sendable, Value: Sendable>: Sendable {
+final class Cache<Key: TenantKey, Version: Equatable & Sendable, Value: Sendable>: Sendable {
   private struct Entry {
     let value: Value
     let version: Version
@@ -77,6 +87,12 @@ final class Cache<Key: Hashable & Sendable, Version: Equatable & Sendable, Value
   func removeOutdated() {
     let versions = state.withLock { state in (Array(state.young) + state.old).map { ($0.key, $0.value.version) } }
     for (key, version) in versions where self.version(key) != version { remove(key) }
+  }
+
+  /// Removes the values of all keys that `condition` holds for. Looks at every key.
+  func remove(where condition: (Key) -> Bool) {
+    let keys = state.withLock { state in state.young.keys.filter(condition) + state.old.keys.filter(condition) }
+    for key in keys { remove(key) }
   }
 
   private func insert(_ value: Value, for key: Key, _ version: Version, _ cost: Int) {

@@ -3,6 +3,7 @@ import Foundation
 import HTTP
 import PresentRows
 import Storage
+import Synchronization
 import Testing
 import Webhooks
 
@@ -154,6 +155,53 @@ import Webhooks
     for things in [ours, theirs] {
       let id = try #require(RecordingID(things.recording))
       #expect(try keyed.bench.catalog.recording(id)?.name != "stolen")
+    }
+  }
+
+  @Test("what another tenant has costs the statements and rows of what never was, whatever is cached")
+  func costs() async throws {
+    let notes = Mutex<StatementNotes?>(nil)
+    let keyed = try KeyedBench(engine: { engine in
+      let noting = StatementNotes(engine)
+      notes.withLock { $0 = noting }
+      return noting
+    })
+    let statements = try #require(notes.withLock { $0 })
+    let (theirs, own) = (try await Self.things(keyed), try await Self.things(keyed, key: "theirs"))
+    let never = Things(
+      recording: RecordingID().text, track: LabelTrackID().text, job: JobID().text, upload: UploadID().text,
+      profile: KeptProfileID().text)
+    let id = try #require(RecordingID(theirs.recording))
+    let recording = try #require(try keyed.bench.catalog.recording(id))
+    try keyed.bench.makeWaveform(of: recording)
+    let all = routes(keyed.bench.context).filter { $0.pattern.contains("{id}") && $0.pattern.hasPrefix("/v1/") }
+    // Their owner has just read them.
+    let path = "/v1/recordings/\(theirs.recording)"
+    for target in [path, path + "/waveform?width=100", path + "/peaks.json?width=9", "/v1/jobs/\(theirs.job)"] {
+      for _ in 0..<2 { #expect(try await keyed.status(.get, target) == 200) }
+    }
+    var cases = all.flatMap { route in
+      (route.method == .get ? ["", "?width=100", "?wait=1"] : [""]).map {
+        (route.method, $0, theirs.path(of: route), never.path(of: route))
+      }
+    }
+    let track = "/v1/recordings/\(own.recording)/labels/"
+    cases += [HTTPMethod.get, .delete].map { ($0, "", track + theirs.track, track + never.track) }
+    let picture = "/v1/recordings/\(own.recording)/waveform.png?overlay="
+    cases.append((.get, "", picture + theirs.recording, picture + never.recording))
+    for (method, query, foreign, unknown) in cases {
+      var costs: [[StatementNotes.Note]] = []
+      // The first one reads what is the caller's own.
+      for path in [unknown, foreign, unknown] {
+        _ = statements.take()
+        let body = method == .patch || method == .post ? "{\"name\":\"a\"}" : ""
+        let status = try await keyed.status(
+          method, path + query, key: "theirs", fields: method == .get ? [:] : ["If-Match": "*"], body: body)
+        #expect(status == 404 || status == 400, "\(method) \(path)\(query)")
+        // Jobs that have ended are counted beside the requests.
+        costs.append(statements.take().filter { !$0.sql.contains("job_seconds") && !$0.sql.contains("webhooks") })
+      }
+      #expect(costs[1] == costs[2], "\(method) \(foreign)\(query)")
     }
   }
 

@@ -1,8 +1,24 @@
+import Storage
 import Synchronization
 import Testing
 
 @testable import AudioService
 @testable import Jobs
+
+/// A key, which tests write as a number.
+private struct Number: TenantKey {
+  let value: Int
+  var tenant: Tenant { .none }
+}
+
+extension Cache where Key == Number {
+  fileprivate subscript(key: Int) -> Value? { self[Number(value: key)] }
+  fileprivate func version(_ key: Int) -> Version { version(Number(value: key)) }
+  fileprivate func keep(_ value: Value, for key: Int, version: Version) {
+    keep(value, for: Number(value: key), version: version)
+  }
+  fileprivate func remove(_ key: Int) { remove(Number(value: key)) }
+}
 
 @Suite struct CacheTests {
   /// Versions that tests change, and a cache of texts that goes by them.
@@ -13,8 +29,8 @@ import Testing
 
     func change(_ key: Int) { versions.withLock { $0[key, default: 0] += 1 } }
 
-    func cache(limit: Int = 100) -> Cache<Int, Int, String> {
-      Cache(limit: limit, cost: { $0.utf8.count }, version: { self.version($0) })
+    fileprivate func cache(limit: Int = 100) -> Cache<Number, Int, String> {
+      Cache(limit: limit, cost: { $0.utf8.count }, version: { self.version($0.value) })
     }
   }
 
@@ -51,7 +67,7 @@ import Testing
   @Test func outdatedValuesOfBothHalvesAreReleasedAndTheOthersStay() {
     final class Value: Sendable {}
     let bench = bench
-    let cache = Cache<Int, Int, Value>(limit: 4, version: { bench.version($0) })
+    let cache = Cache<Number, Int, Value>(limit: 4, version: { bench.version($0.value) })
     var values = (0..<4).map { _ in Value() }
     let watched = values.map { value in { [weak value] in value != nil } }
     for (key, value) in values.enumerated() { cache.keep(value, for: key, version: 0) }
@@ -65,9 +81,9 @@ import Testing
   /// A value holds files, which must not stay open.
   @Test func aValueThatIsOutdatedWhileItIsStoredIsReleased() throws {
     final class Value: Sendable {}
-    let made = Mutex<Cache<Int, Int, Value>?>(nil)
+    let made = Mutex<Cache<Number, Int, Value>?>(nil)
     let bench = bench
-    let cache = Cache<Int, Int, Value>(
+    let cache = Cache<Number, Int, Value>(
       limit: 4,
       cost: { _ in
         // The recording is deleted and its files are closed.
@@ -76,7 +92,7 @@ import Testing
           cache.remove(1)
         }
         return 1
-      }, version: { bench.version($0) })
+      }, version: { bench.version($0.value) })
     made.withLock { $0 = cache }
     weak var released: Value?
     do {
@@ -142,10 +158,10 @@ import Testing
   /// What the cache calls, and the end of what it releases, may use the cache: no lock is held then.
   @Test func valuesAreMadeAndReleasedOutsideOfTheLock() {
     let released = Atomic(0)
-    let holder = Mutex<Cache<Int, Int, Watched>?>(nil)
+    let holder = Mutex<Cache<Number, Int, Watched>?>(nil)
     // Takes the cache's lock.
     let use: @Sendable () -> Void = { holder.withLock { $0 }?.remove(-1) }
-    let cache = Cache<Int, Int, Watched>(
+    let cache = Cache<Number, Int, Watched>(
       limit: 4,
       version: { _ in
         use()

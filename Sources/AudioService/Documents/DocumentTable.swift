@@ -8,31 +8,24 @@ import Storage
 /// An entry is current while neither the catalog's write count nor the live jobs' change count has grown. A hit costs a
 /// lock and a lookup; a miss costs an encoding and, if rows have changed, a query: about 60 µs on a worker queue.
 final class DocumentTable: Sendable {
-  private let jobs: SharedDocuments<JobID, Job, JobSnapshot>
-  private let recordings: SharedDocuments<RecordingID, Recording, OwnedDocument>
-
-  private struct OwnedDocument: Sendable {
-    let tenant: Tenant
-    let document: JSONDocument
-  }
+  private let jobs: SharedDocuments<Owned<Job>, Job, JobSnapshot>
+  private let recordings: SharedDocuments<Owned<Recording>, Recording, JSONDocument>
 
   init(catalog: Catalog, live: LiveJobs, work: WorkQueue, base: BasePath) {
     jobs = SharedDocuments(
-      catalog: catalog, live: live, work: work, liveJob: { live[$0] }, read: { try catalog.job($0) },
+      catalog: catalog, live: live, work: work, liveJob: { live[$0.id] },
+      read: { try catalog.of($0.tenant).job($0.id) },
       make: { try JobSnapshot(JobDocument($0, live: $1, base: base), of: $0) })
     recordings = SharedDocuments(
-      catalog: catalog, live: live, work: work, liveJob: { live.job(writing: $0) }, read: { try catalog.recording($0) },
-      make: { OwnedDocument(tenant: $0.tenant, document: try JSONDocument(RecordingDocument($0, live: $1))) })
+      catalog: catalog, live: live, work: work, liveJob: { live.job(writing: $0.id) },
+      read: { try catalog.of($0.tenant).recording($0.id) }, make: { try JSONDocument(RecordingDocument($0, live: $1)) })
   }
 
   /// Returns the current Job of a tenant if it's cached, or nil. Doesn't read the catalog.
-  func known(_ id: JobID, of tenant: Tenant) -> JSONDocument? { jobs.known(id)?.ownedBy(tenant)?.document }
+  func known(_ id: JobID, of tenant: Tenant) -> JSONDocument? { jobs.known(Owned(id, of: tenant))?.document }
 
   /// Returns the current Recording of a tenant if it's cached, or nil. Doesn't read the catalog.
-  func known(_ id: RecordingID, of tenant: Tenant) -> JSONDocument? {
-    guard let known = recordings.known(id), known.tenant == tenant else { return nil }
-    return known.document
-  }
+  func known(_ id: RecordingID, of tenant: Tenant) -> JSONDocument? { recordings.known(Owned(id, of: tenant)) }
 
   /// Returns the current Job, or nil if the tenant has none with that ID.
   func job(_ id: JobID, of tenant: Tenant) async throws -> JSONDocument? {
@@ -41,12 +34,11 @@ final class DocumentTable: Sendable {
 
   /// Returns the current Job together with its step, or nil if the tenant has none with that ID.
   func snapshot(_ id: JobID, of tenant: Tenant) async throws -> JobSnapshot? {
-    try await jobs.value(id)?.ownedBy(tenant)
+    try await jobs.value(Owned(id, of: tenant))
   }
 
   /// Returns the current Recording, or nil if the tenant has none with that ID.
   func recording(_ id: RecordingID, of tenant: Tenant) async throws -> JSONDocument? {
-    guard let found = try await recordings.value(id), found.tenant == tenant else { return nil }
-    return found.document
+    try await recordings.value(Owned(id, of: tenant))
   }
 }

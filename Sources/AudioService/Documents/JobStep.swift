@@ -53,19 +53,14 @@ struct JobStep: Comparable, Sendable, CustomStringConvertible {
 struct JobSnapshot: Sendable {
   let document: JSONDocument
   let step: JobStep
-  private let tenant: Tenant
   private let recordings: [RecordingID]
 
   /// `row` is the job's row.
   init(_ job: JobDocument, of row: Job) throws {
     document = try JSONDocument(job)
     step = JobStep(job)
-    tenant = row.tenant
     recordings = [row.recording, row.output].compactMap { $0 }
   }
-
-  /// Returns the same, or nil if the job is another tenant's.
-  func ownedBy(_ tenant: Tenant) -> JobSnapshot? { self.tenant == tenant ? self : nil }
 
   /// Whether the job reads or makes a recording.
   func concerns(_ id: RecordingID) -> Bool { recordings.contains(id) }

@@ -5,7 +5,7 @@ import Synchronization
 /// Documents made from rows and live jobs, by id. Only one read per id runs at a time; callers that arrive meanwhile
 /// wait for the next read and share its result. So the cost of a job's step doesn't grow with the number of waiting
 /// clients.
-final class SharedDocuments<Key: Hashable & Sendable, Row: Sendable, Value: Sendable>: Sendable {
+final class SharedDocuments<Key: TenantKey, Row: Sendable, Value: Sendable>: Sendable {
   private typealias Caller = CheckedContinuation<Result<Value?, any Error>, Never>
 
   /// Counts of all the catalog's writes and all live jobs' steps. That's coarse, but no change is missed.

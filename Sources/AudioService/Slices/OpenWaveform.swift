@@ -9,7 +9,6 @@ import Waveform
 /// wait for each other to count the references of a copy's members.
 final class OpenWaveform: Sendable {
   let recording: RecordingID
-  let tenant: Tenant
   let extent: WaveformExtent
   /// The finished pyramid's key; nil while it grows.
   let key: ObjectKey?
@@ -19,10 +18,10 @@ final class OpenWaveform: Sendable {
   let sound: RecordedSound?
 
   init(
-    recording: RecordingID, tenant: Tenant, extent: WaveformExtent, key: ObjectKey? = nil, pyramid: PyramidFile? = nil,
+    recording: RecordingID, extent: WaveformExtent, key: ObjectKey? = nil, pyramid: PyramidFile? = nil,
     sound: RecordedSound? = nil
   ) {
-    (self.recording, self.tenant, self.extent, self.key) = (recording, tenant, extent, key)
+    (self.recording, self.extent, self.key) = (recording, extent, key)
     (self.pyramid, self.sound) = (pyramid, sound)
   }
 
@@ -31,7 +30,7 @@ final class OpenWaveform: Sendable {
     var extent = extent
     if extent.isComplete { extent.totalFrames = extent.availableFrames }
     (extent.availableFrames, extent.isComplete) = (0, false)
-    return OpenWaveform(recording: recording, tenant: tenant, extent: extent)
+    return OpenWaveform(recording: recording, extent: extent)
   }
 
   /// Whether a window is made from samples, which a reader reads.

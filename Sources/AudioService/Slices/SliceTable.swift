@@ -10,14 +10,15 @@ import Waveform
 /// its second request: most windows are requested only once, and would evict the others.
 struct SliceTable: Sendable {
   /// Identifies a slice of a recording with a complete waveform.
-  struct Key: Hashable, Sendable {
+  struct Key: TenantKey {
     var tenant: Tenant
     let recording: RecordingID
     let query: WaveformQuery
     let form: WaveformForm
     /// Whether `Accept` has chosen the form, not the path.
     let isNegotiated: Bool
-    /// Computed once, because three tables look for each key. A recording is of one tenant only.
+    /// Computed once, because three tables look for each key. The tenant is compared, but not part of it: a recording
+    /// is of one only.
     fileprivate let hash: Int
 
     init(

@@ -9,9 +9,9 @@ final class WaveformTable: Sendable {
   /// Slices of finished waveforms, encoded as responses.
   let slices: SliceTable
 
-  private let finished: Cache<RecordingID, UInt64, OpenWaveform>
+  private let finished: Cache<Owned<Recording>, UInt64, OpenWaveform>
   /// By the attempt that writes, because another one writes another file.
-  private let growing: Cache<RecordingID, AttemptToken?, PyramidFile>
+  private let growing: Cache<Owned<Recording>, AttemptToken?, PyramidFile>
   private let catalog: Catalog
   private let blobs: any Blobs
   private let growingWaveforms: any GrowingWaveforms
@@ -46,15 +46,12 @@ final class WaveformTable: Sendable {
     self.openFile = openFile
     let version: @Sendable (RecordingID) -> UInt64 = { catalog.changeCount(of: $0) }
     slices = SliceTable(version: version)
-    finished = Cache(limit: limit, version: version)
-    growing = Cache(limit: limit) { live.job(writing: $0)?.writer }
+    finished = Cache(limit: limit) { version($0.id) }
+    growing = Cache(limit: limit) { live.job(writing: $0.id)?.writer }
   }
 
   /// Returns the finished waveform of a tenant's recording if it's open.
-  func known(_ id: RecordingID, of tenant: Tenant) -> OpenWaveform? {
-    guard let known = finished[id], known.tenant == tenant else { return nil }
-    return known
-  }
+  func known(_ id: RecordingID, of tenant: Tenant) -> OpenWaveform? { finished[Owned(id, of: tenant)] }
 
   /// Returns the current waveform of a tenant's recording. Throws if there is no such recording.
   func open(_ id: RecordingID, of tenant: Tenant) async throws -> OpenWaveform {
@@ -142,12 +139,12 @@ final class WaveformTable: Sendable {
 
   /// Closes the files of a recording of which one was discarded.
   private func close(_ id: RecordingID) {
-    finished.remove(id)
-    growing.remove(id)
+    finished.remove { $0.id == id }
+    growing.remove { $0.id == id }
   }
 
   /// Closes the file that a job was writing: it has been moved or removed.
-  func jobEnded(writing id: RecordingID) { growing.remove(id) }
+  func jobEnded(writing id: RecordingID) { growing.remove { $0.id == id } }
 
   /// A job that ends while its row is being read moves its file; a second look finds it.
   private func load(_ id: RecordingID, of tenant: Tenant) throws -> OpenWaveform {
@@ -158,7 +155,7 @@ final class WaveformTable: Sendable {
   /// Returns a finished waveform if its beginning is on this machine. Returns nil if the store must be asked, or if the
   /// copy here is damaged. Throws if there is no such recording. Doesn't wait for the store.
   private func loadAtHand(_ id: RecordingID, of tenant: Tenant) throws -> OpenWaveform? {
-    let version = finished.version(id)
+    let version = finished.version(Owned(id, of: tenant))
     let recording = try recording(id, of: tenant)
     guard recording.waveformState == .ready, let key = recording.waveformKey,
       blobs.isAtHand(key, [0..<PyramidFile.pageBytes]), let pyramid = try? opened(key)
@@ -170,17 +167,18 @@ final class WaveformTable: Sendable {
     _ pyramid: PyramidFile, _ key: ObjectKey, of recording: Recording, version: UInt64
   ) -> OpenWaveform {
     let waveform = OpenWaveform(
-      recording: recording.id, tenant: recording.tenant, extent: WaveformExtent(finished: pyramid), key: key,
-      pyramid: pyramid, sound: RecordedSound(of: recording, in: blobs, by: readers))
-    growing.remove(recording.id)
-    finished.keep(waveform, for: recording.id, version: version)
+      recording: recording.id, extent: WaveformExtent(finished: pyramid), key: key, pyramid: pyramid,
+      sound: RecordedSound(of: recording, in: blobs, by: readers))
+    let owned = Owned(recording.id, of: recording.tenant)
+    growing.remove(owned)
+    finished.keep(waveform, for: owned, version: version)
     return waveform
   }
 
   /// Reads the job first, then the row: a job that ends in between has its row finished before it leaves the table. nil
   /// if the file that the job was writing is gone.
   private func look(at id: RecordingID, of tenant: Tenant) throws -> OpenWaveform? {
-    let version = finished.version(id)
+    let version = finished.version(Owned(id, of: tenant))
     let job = live.job(writing: id)
     let recording = try recording(id, of: tenant)
     guard let key = recording.waveformKey, recording.waveformState == .ready else {
@@ -229,7 +227,7 @@ final class WaveformTable: Sendable {
   private func growing(_ recording: Recording, _ job: LiveJob?) throws -> OpenWaveform? {
     if let job, job.address != nil, let mirrors { return mirrored(recording, job.progress, mirrors.mirror(of: job)) }
     guard let job, (job.progress?.readyFrames ?? 0) > 0 else { return unfinished(recording, job?.progress) }
-    guard let pyramid = try growingPyramid(recording.id, job) else { return nil }
+    guard let pyramid = try growingPyramid(recording, job) else { return nil }
     return unfinished(recording, job.progress, pyramid)
   }
 
@@ -252,7 +250,7 @@ final class WaveformTable: Sendable {
     _ recording: Recording, _ progress: WorkerProgress?, _ pyramid: PyramidFile? = nil
   ) -> OpenWaveform {
     OpenWaveform(
-      recording: recording.id, tenant: recording.tenant, extent: extent(of: recording, progress), pyramid: pyramid)
+      recording: recording.id, extent: extent(of: recording, progress), pyramid: pyramid)
   }
 
   private func open(_ file: LocalFile) throws(WaveformError) -> PyramidFile {
@@ -280,13 +278,14 @@ final class WaveformTable: Sendable {
   }
 
   /// Returns the file that a job writes, under its temporary or its final name.
-  private func growingPyramid(_ id: RecordingID, _ job: LiveJob) throws -> PyramidFile? {
+  private func growingPyramid(_ recording: Recording, _ job: LiveJob) throws -> PyramidFile? {
     guard let attempt = job.writer else { return nil }
-    if let known = growing[id] { return known }
+    let owned = Owned(recording.id, of: recording.tenant)
+    if let known = growing[owned] { return known }
     guard let file = try growingWaveforms.growingWaveform(of: attempt),
-      let pyramid = try openIfThere(file) ?? openIfThere(try blobs.localFile(attempt.waveformKey(of: id)))
+      let pyramid = try openIfThere(file) ?? openIfThere(try blobs.localFile(attempt.waveformKey(of: recording.id)))
     else { return nil }
-    growing.keep(pyramid, for: id, version: attempt)
+    growing.keep(pyramid, for: owned, version: attempt)
     return pyramid
   }
 }

@@ -28,11 +28,9 @@ enum DenoiseJob: JobDefinition {
 
   static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ scratch: any Scratch) throws {
     guard let name = profile(of: attempt.job) else { return }
-    guard let id = KeptProfileID(name), let profile = try catalog.noiseProfile(id, evenDeleted: true),
-      profile.tenant == attempt.job.tenant
-    else {
-      throw JobsError.noiseProfileIsGone(name)
-    }
+    guard let id = KeptProfileID(name),
+      let profile = try catalog.of(attempt.job.tenant).noiseProfile(id, evenDeleted: true)
+    else { throw JobsError.noiseProfileIsGone(name) }
     try scratch.write(profile.spectrum, toWorkFile: profilePath(of: attempt))
   }
 

@@ -54,7 +54,7 @@ package enum TrimJob: JobDefinition {
     guard let output = outcome.job.output, let source = try outcome.catalog.recording(outcome.job.recording),
       let asked = RowJSON.value(Parameters.self, from: outcome.job.parameters),
       let start = MediaTime(seconds: asked.start), let end = MediaTime(seconds: asked.end),
-      let owner = try outcome.catalog.labelOwner(of: source)
+      let owner = try outcome.catalog.of(source.tenant).labelOwner(of: source)
     else { return ([], 0) }
     var (tracks, leftOut, room) = ([(track: LabelTrack, chunks: [LabelChunk])](), 0, LabelCut.Room())
     for track in try outcome.catalog.labelTracks(of: owner) {

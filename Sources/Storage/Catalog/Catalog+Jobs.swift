@@ -5,8 +5,11 @@ extension Catalog {
   }
 
   /// Returns the job, or nil.
-  package func job(_ id: JobID) throws(StorageError) -> Job? {
-    try read { try Self.job(id, $0) }
+  package func job(_ id: JobID) throws(StorageError) -> Job? { try job(id, of: nil) }
+
+  /// The same if it is a tenant's; nil for whichever.
+  func job(_ id: JobID, of tenant: Tenant?) throws(StorageError) -> Job? {
+    try read { try Self.job(id, of: tenant, $0) }
   }
 
   /// Returns at most `limit` jobs older than `before`, newest first, optionally only those in `state` or with
@@ -22,7 +25,7 @@ extension Catalog {
     of tenant: Tenant?, state: JobState?, recording: RecordingID?, limit: Int, before: JobID?
   ) throws(StorageError) -> [Job] {
     var filter = Filter()
-    if let tenant { filter.add("tenant = ?", tenant.name) }
+    filter.add(tenant)
     if let state { filter.add("state = ?", state.rawValue) }
     if let recording { filter.add("recording = ?", recording.text) }
     if let before { filter.add("id < ?", before.text) }
@@ -37,12 +40,20 @@ extension Catalog {
   package func latestJob(
     kind: JobKind, state: JobState, of recording: RecordingID
   ) throws(StorageError) -> Job? {
-    let sql = "SELECT * FROM jobs WHERE recording = ? AND kind = ? AND state = ? ORDER BY id DESC LIMIT 1"
-    return try read { db in
-      try Self.intact(
-        db.rows(sql, [recording.text, kind.rawValue, state.rawValue])
-      ) { try JobRow(row: $0).job }.first
-    }
+    try latestJob(kind: kind, state: state, of: recording, of: nil)
+  }
+
+  /// The same if it is a tenant's; nil for whichever.
+  func latestJob(
+    kind: JobKind, state: JobState, of recording: RecordingID, of tenant: Tenant?
+  ) throws(StorageError) -> Job? {
+    var filter = Filter()
+    filter.add("recording = ?", recording.text)
+    filter.add("kind = ?", kind.rawValue)
+    filter.add("state = ?", state.rawValue)
+    filter.add(tenant)
+    let (sql, arguments) = ("SELECT * FROM jobs\(filter.text) ORDER BY id DESC LIMIT 1", filter.arguments)
+    return try read { db in try Self.intact(db.rows(sql, arguments)) { try JobRow(row: $0).job }.first }
   }
 
   /// Applies `change` to a job and returns the result, or nil if there is no such job. For tests: what changes a job's
@@ -68,8 +79,9 @@ extension Catalog {
     try JobRow(job).insert(db)
   }
 
-  static func job(_ id: JobID, _ db: CatalogTransaction) throws -> Job? {
-    try db.row("SELECT * FROM jobs WHERE id = ?", [id.text]).map(JobRow.init(row:))?.job
+  static func job(_ id: JobID, of tenant: Tenant? = nil, _ db: CatalogTransaction) throws -> Job? {
+    let filter = Filter(id: id.text, of: tenant)
+    return try db.row("SELECT * FROM jobs\(filter.text)", filter.arguments).map(JobRow.init(row:))?.job
   }
 
   static func update(_ id: JobID, _ db: CatalogTransaction, _ change: @Sendable (inout Job) -> Void) throws -> Job? {

@@ -9,23 +9,26 @@ import FoundationEssentials
 
 extension Catalog {
   /// Returns the tracks of a recording, oldest first.
-  package func labelTracks(of id: RecordingID) throws(StorageError) -> [LabelTrack] {
-    try read { db in
-      try Self.intact(
-        db.rows("SELECT * FROM label_tracks WHERE recording = ? ORDER BY id", [id.text])
-      ) { try LabelTrackRow(row: $0).track }
-    }
+  package func labelTracks(of id: RecordingID) throws(StorageError) -> [LabelTrack] { try labelTracks(of: id, of: nil) }
+
+  /// The same if they are a tenant's; nil for whichever.
+  func labelTracks(of id: RecordingID, of tenant: Tenant?) throws(StorageError) -> [LabelTrack] {
+    var filter = Filter()
+    filter.add("recording = ?", id.text)
+    filter.add(tenant)
+    let (sql, arguments) = ("SELECT * FROM label_tracks\(filter.text) ORDER BY id", filter.arguments)
+    return try read { db in try Self.intact(db.rows(sql, arguments)) { try LabelTrackRow(row: $0).track } }
   }
 
   /// Returns the recording whose tracks a recording has: itself if there are any, or else the nearest one with tracks
-  /// of those from which it was cleaned; nil if no recording of these has any.
-  package func labelOwner(of recording: Recording) throws(StorageError) -> RecordingID? {
+  /// of those from which it was cleaned; nil if no recording of these has any. Only a tenant's count.
+  func labelOwner(of recording: Recording, of tenant: Tenant) throws(StorageError) -> RecordingID? {
     var next: Recording? = recording
     for _ in 0..<Self.inheritanceLimit {
       guard let current = next else { return nil }
-      if try !labelTracks(of: current.id).isEmpty { return current.id }
+      if try !labelTracks(of: current.id, of: tenant).isEmpty { return current.id }
       guard let source = current.derivedFrom, source.operation == "denoise" else { return nil }
-      next = try self.recording(source.recording)
+      next = try self.recording(source.recording, of: tenant)
     }
     return nil
   }
@@ -34,19 +37,23 @@ extension Catalog {
   private static let inheritanceLimit = 32
 
   /// Returns a track, or nil.
-  package func labelTrack(_ id: LabelTrackID) throws(StorageError) -> LabelTrack? {
-    try read { try Self.labelTrack(id, $0) }
+  package func labelTrack(_ id: LabelTrackID) throws(StorageError) -> LabelTrack? { try labelTrack(id, of: nil) }
+
+  /// The same if it is a tenant's; nil for whichever.
+  func labelTrack(_ id: LabelTrackID, of tenant: Tenant?) throws(StorageError) -> LabelTrack? {
+    try read { try Self.labelTrack(id, of: tenant, $0) }
   }
 
   /// Returns a track and those of its chunks that overlap a window, from `start` up to but without `end` in
   /// microseconds, and that contain a text, ignoring case; nil if there is no such track. All are from one moment.
   package func labels(
-    of id: LabelTrackID, from start: Int64 = 0, to end: Int64 = .max, containing text: String? = nil
+    of id: LabelTrackID, from start: Int64 = 0, to end: Int64 = .max, containing text: String? = nil,
+    of tenant: Tenant? = nil
   ) throws(StorageError) -> (track: LabelTrack, chunks: [FoundLabels])? {
     let folded = text.flatMap { $0.isEmpty ? nil : NameSearch.foldLines([$0]) }
     let search = folded.map { ByteSearch(Array($0.utf8)) }
     return try read { db in
-      guard let track = try Self.labelTrack(id, db) else { return nil }
+      guard let track = try Self.labelTrack(id, of: tenant, db) else { return nil }
       var filter = Filter()
       filter.add("track = ?", id.text)
       filter.add("start < ?", end)
@@ -153,9 +160,11 @@ extension Catalog {
   }
 
   private static func labelTrack(
-    _ id: LabelTrackID, by lock: String = "", _ db: CatalogTransaction
+    _ id: LabelTrackID, of tenant: Tenant? = nil, by lock: String = "", _ db: CatalogTransaction
   ) throws -> LabelTrack? {
-    try db.row("SELECT * FROM label_tracks WHERE id = ?\(lock)", [id.text]).map(LabelTrackRow.init(row:))?.track
+    let filter = Filter(id: id.text, of: tenant)
+    return try db.row("SELECT * FROM label_tracks\(filter.text)\(lock)", filter.arguments)
+      .map(LabelTrackRow.init(row:))?.track
   }
 
   /// Returns a track that the transaction is about to change, or nil. Its recording can't be deleted meanwhile.

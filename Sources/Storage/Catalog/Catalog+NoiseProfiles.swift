@@ -28,8 +28,10 @@ extension Catalog {
   }
 
   /// Returns a profile, or nil. With `evenDeleted`, also one that was deleted while a job uses it, for that job.
-  package func noiseProfile(_ id: KeptProfileID, evenDeleted: Bool = false) throws(StorageError) -> KeptProfile? {
-    try read { try Self.noiseProfile(id, evenDeleted: evenDeleted, $0) }
+  package func noiseProfile(
+    _ id: KeptProfileID, evenDeleted: Bool = false, of tenant: Tenant? = nil
+  ) throws(StorageError) -> KeptProfile? {
+    try read { try Self.noiseProfile(id, evenDeleted: evenDeleted, of: tenant, $0) }
   }
 
   /// Inserts a profile. Throws `.tooManyNoiseProfiles` if its tenant has `limit` already, `.limitReached` if the tenant
@@ -108,10 +110,13 @@ extension Catalog {
 
   /// `lock` is one of the dialect's ends of a SELECT.
   private static func noiseProfile(
-    _ id: KeptProfileID, evenDeleted: Bool = false, by lock: String = "", _ db: CatalogTransaction
+    _ id: KeptProfileID, evenDeleted: Bool = false, of tenant: Tenant? = nil, by lock: String = "",
+    _ db: CatalogTransaction
   ) throws -> KeptProfile? {
-    try db.row("SELECT * FROM noise_profiles WHERE id = ? AND is_deleted <= ?\(lock)", [id.text, evenDeleted]).map(
-      KeptProfileRow.init(row:))?.profile
+    var filter = Filter(id: id.text, of: tenant)
+    filter.add("is_deleted <= ?", evenDeleted)
+    return try db.row("SELECT * FROM noise_profiles\(filter.text)\(lock)", filter.arguments)
+      .map(KeptProfileRow.init(row:))?.profile
   }
 }
 

@@ -50,8 +50,11 @@ extension Catalog {
   }
 
   /// Returns the recording, or nil.
-  package func recording(_ id: RecordingID) throws(StorageError) -> Recording? {
-    try read { try Self.recording(id, $0) }
+  package func recording(_ id: RecordingID) throws(StorageError) -> Recording? { try recording(id, of: nil) }
+
+  /// The same if it is a tenant's; nil for whichever.
+  func recording(_ id: RecordingID, of tenant: Tenant?) throws(StorageError) -> Recording? {
+    try read { try Self.recording(id, of: tenant, $0) }
   }
 
   /// Returns at most `limit` recordings older than `before`, newest first.
@@ -72,7 +75,7 @@ extension Catalog {
     let folded = query.flatMap { $0.isEmpty ? nil : NameSearch.fold($0) }
     return try read { db in
       var filter = Filter()
-      if let tenant { filter.add("tenant = ?", tenant.name) }
+      filter.add(tenant)
       if let before { filter.add("id < ?", before.text) }
       var (table, order) = ("recordings", "id")
       if let folded { (table, order) = try db.dialect.search(folded, before: before, &filter, db) }
@@ -140,8 +143,12 @@ extension Catalog {
     }
   }
 
-  static func recording(_ id: RecordingID, _ db: CatalogTransaction) throws -> Recording? {
-    try db.row("SELECT * FROM recordings WHERE id = ?", [id.text]).map(RecordingRow.init(row:))?.recording
+  static func recording(
+    _ id: RecordingID, of tenant: Tenant? = nil, _ db: CatalogTransaction
+  ) throws -> Recording? {
+    let filter = Filter(id: id.text, of: tenant)
+    return try db.row("SELECT * FROM recordings\(filter.text)", filter.arguments).map(RecordingRow.init(row:))?
+      .recording
   }
 
   static func update(_ id: RecordingID, _ db: CatalogTransaction, _ change: @Sendable (inout Recording) -> Void) throws

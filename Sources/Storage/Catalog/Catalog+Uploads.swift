@@ -37,8 +37,11 @@ extension Catalog {
   }
 
   /// Returns the upload, or nil.
-  package func upload(_ id: UploadID) throws(StorageError) -> Upload? {
-    try read { try Self.upload(id, $0) }
+  package func upload(_ id: UploadID) throws(StorageError) -> Upload? { try upload(id, of: nil) }
+
+  /// The same if it is a tenant's; nil for whichever.
+  func upload(_ id: UploadID, of tenant: Tenant?) throws(StorageError) -> Upload? {
+    try read { try Self.upload(id, of: tenant, $0) }
   }
 
   /// Records an upload's offset and expiry. The bytes up to the offset must already be durable.
@@ -157,8 +160,11 @@ extension Catalog {
   }
 
   /// `lock` is one of the dialect's ends of a SELECT.
-  private static func upload(_ id: UploadID, by lock: String = "", _ db: CatalogTransaction) throws -> Upload? {
-    try db.row("SELECT * FROM uploads WHERE id = ?\(lock)", [id.text]).map(UploadRow.init(row:))?.upload
+  private static func upload(
+    _ id: UploadID, of tenant: Tenant? = nil, by lock: String = "", _ db: CatalogTransaction
+  ) throws -> Upload? {
+    let filter = Filter(id: id.text, of: tenant)
+    return try db.row("SELECT * FROM uploads\(filter.text)\(lock)", filter.arguments).map(UploadRow.init(row:))?.upload
   }
 }
 

@@ -4,6 +4,18 @@ struct Filter {
   /// The arguments of all conditions, in order.
   private(set) var arguments: [(any SQLConvertible)?] = []
 
+  /// Creates a query without conditions.
+  init() {}
+
+  /// Creates a query for the row with an ID. With a tenant, another tenant's row doesn't exist.
+  init(id: String, of tenant: Tenant?) {
+    add("id = ?", id)
+    add(tenant)
+  }
+
+  /// Leaves only the rows of a tenant; nil for those of all.
+  mutating func add(_ tenant: Tenant?) { if let tenant { add("tenant = ?", tenant.name) } }
+
   /// Adds a condition, a constant of this module with a `?` for each argument.
   mutating func add(_ condition: String, _ arguments: (any SQLConvertible)?...) {
     conditions.append(condition)

@@ -2,6 +2,9 @@
 // another tenant's rows don't exist: they are in no list, an ID of theirs finds nothing, and a change of them changes
 // nothing. `Catalog` itself has every tenant's rows; it is for the service's own work, which no client directs.
 //
+// The tenant is a condition of the statement that looks for a row, so that another tenant's row isn't read at all: an
+// ID of theirs costs the same statements, and as many rows, as one that was never given.
+//
 // A row's tenant is set when it is inserted and never changes, and IDs are never used again. So a row that is found to
 // be the tenant's in one transaction still is in the next, or is gone.
 
@@ -31,8 +34,7 @@ extension Catalog {
 extension TenantCatalog {
   /// Returns the recording, or nil.
   package func recording(_ id: RecordingID) throws(StorageError) -> Recording? {
-    guard let recording = try whole.recording(id), recording.tenant == tenant else { return nil }
-    return recording
+    try whole.recording(id, of: tenant)
   }
 
   /// Returns at most `limit` recordings older than `before`, newest first; see `Catalog.recordings`.
@@ -111,8 +113,7 @@ extension TenantCatalog {
 extension TenantCatalog {
   /// Returns the job, or nil.
   package func job(_ id: JobID) throws(StorageError) -> Job? {
-    guard let job = try whole.job(id), job.tenant == tenant else { return nil }
-    return job
+    try whole.job(id, of: tenant)
   }
 
   /// Returns at most `limit` jobs older than `before`, newest first; see `Catalog.jobs`.
@@ -134,10 +135,7 @@ extension TenantCatalog {
   package func latestJob(
     kind: JobKind, state: JobState, of recording: RecordingID
   ) throws(StorageError) -> Job? {
-    guard let job = try whole.latestJob(kind: kind, state: state, of: recording), job.tenant == tenant else {
-      return nil
-    }
-    return job
+    try whole.latestJob(kind: kind, state: state, of: recording, of: tenant)
   }
 
   /// Returns the unfinished job for the same work, or inserts `job`; see `Catalog.sharedJob`.
@@ -180,10 +178,9 @@ extension TenantCatalog {
     try whole.noiseProfiles(of: tenant, limit: limit, before: before, byteLimit: byteLimit)
   }
 
-  /// Returns a profile, or nil.
-  package func noiseProfile(_ id: KeptProfileID) throws(StorageError) -> KeptProfile? {
-    guard let profile = try whole.noiseProfile(id), profile.tenant == tenant else { return nil }
-    return profile
+  /// Returns a profile, or nil; see `Catalog.noiseProfile`.
+  package func noiseProfile(_ id: KeptProfileID, evenDeleted: Bool = false) throws(StorageError) -> KeptProfile? {
+    try whole.noiseProfile(id, evenDeleted: evenDeleted, of: tenant)
   }
 
   /// Inserts a profile of this tenant; see `Catalog.insert`.
@@ -217,28 +214,24 @@ extension TenantCatalog {
 extension TenantCatalog {
   /// Returns the tracks of a recording, oldest first.
   package func labelTracks(of id: RecordingID) throws(StorageError) -> [LabelTrack] {
-    try whole.labelTracks(of: id).filter { $0.tenant == tenant }
+    try whole.labelTracks(of: id, of: tenant)
   }
 
-  /// Returns the recording whose tracks a recording of this tenant has; see `Catalog.labelOwner`. A recording's source
-  /// is always the same tenant's.
+  /// Returns the recording whose tracks a recording of this tenant has; see `Catalog.labelOwner`.
   package func labelOwner(of recording: Recording) throws(StorageError) -> RecordingID? {
-    recording.tenant == tenant ? try whole.labelOwner(of: recording) : nil
+    try whole.labelOwner(of: recording, of: tenant)
   }
 
   /// Returns a track, or nil.
   package func labelTrack(_ id: LabelTrackID) throws(StorageError) -> LabelTrack? {
-    guard let track = try whole.labelTrack(id), track.tenant == tenant else { return nil }
-    return track
+    try whole.labelTrack(id, of: tenant)
   }
 
   /// Returns a track and those of its chunks that overlap a window, or nil; see `Catalog.labels`.
   package func labels(
     of id: LabelTrackID, from start: Int64 = 0, to end: Int64 = .max, containing text: String? = nil
   ) throws(StorageError) -> (track: LabelTrack, chunks: [FoundLabels])? {
-    guard let found = try whole.labels(of: id, from: start, to: end, containing: text), found.track.tenant == tenant
-    else { return nil }
-    return found
+    try whole.labels(of: id, from: start, to: end, containing: text, of: tenant)
   }
 
   /// Inserts a track with its labels; see `Catalog.insert`. Throws `.noSuchRecording` unless its recording is the
@@ -273,8 +266,7 @@ extension TenantCatalog {
 extension TenantCatalog {
   /// Returns the upload, or nil.
   package func upload(_ id: UploadID) throws(StorageError) -> Upload? {
-    guard let upload = try whole.upload(id), upload.tenant == tenant else { return nil }
-    return upload
+    try whole.upload(id, of: tenant)
   }
 
   /// Inserts an upload of this tenant; see `Catalog.insert`.
