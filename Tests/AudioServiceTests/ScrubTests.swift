@@ -91,7 +91,7 @@ import Testing
         atPath: bench.store.path(of: try #require(recording.audioKey)), toPath: bench.store.path(of: key))
       let row = ConversionRow(
         conversion: Conversion(
-          recording: recording.id, format: format, key: key, bytes: 4, sha256: sha256, usedAt: .now))
+          recording: recording.id, format: format, key: key, bytes: 4, sha256: sha256, usedAt: .now), tenant: .none)
       try bench.catalog.write { try row.insertOrReplace($0) }
     }
     #expect(try scrub().sweep(at: .now + 31 * Self.day) == 1)
