@@ -3,7 +3,7 @@ import Storage
 extension S3Blobs {
   /// Removes a derived object; see `Blobs.delete`.
   package func delete(_ key: ObjectKey) {
-    guard !key.name.hasPrefix("audio"), MediaStore.isFileName(key.name) else { return }
+    guard !key.mayBeAudio, MediaStore.isFileName(key.name) else { return }
     guard (try? catalog.announce([key])) != nil else { return }
     try? remove(key)
   }

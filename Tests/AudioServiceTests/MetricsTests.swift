@@ -28,7 +28,8 @@ import Testing
     }
     let id = try await keyed.recording()
     _ = try await keyed.bench.finished(#require(try keyed.bench.catalog.recording(id)?.waveformJob))
-    _ = try await keyed.recording(key: "ours2")
+    let other = try await keyed.recording(key: "ours2")
+    _ = try await keyed.bench.finished(#require(try keyed.bench.catalog.recording(other)?.waveformJob))
     let answer = try await keyed.respond(.get, "/metrics", key: "root")
     let text = String(decoding: try await answer.body.collect(), as: UTF8.self)
     var (types, helps): ([Substring: Substring], Set<Substring>) = ([:], [])

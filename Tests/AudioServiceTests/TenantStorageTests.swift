@@ -90,7 +90,8 @@ import Testing
   func longResult(kind: String) async throws {
     let keyed = try KeyedBench(
       KeyedBench.lines(limits: ["stored_bytes": 60_000]),
-      script: "finish; case $command in denoise | trim) head -c 60000 /dev/zero >> $output ;; esac")
+      script: "finish; case $command in denoise | trim) head -c 60000 /dev/zero >> $output ;; esac"
+    ) { $0.takesInShortUploads = true }
     let id = try await keyed.recording()
     let before = try stored(keyed)
     let body = kind == "trim" ? "{\"start\":0,\"end\":0.5}" : ""
@@ -109,7 +110,8 @@ import Testing
   func longConversion() async throws {
     let keyed = try KeyedBench(
       KeyedBench.lines(limits: ["stored_bytes": 60_000]),
-      script: "finish; case $command in convert) head -c 60000 /dev/zero >> $output ;; esac")
+      script: "finish; case $command in convert) head -c 60000 /dev/zero >> $output ;; esac"
+    ) { $0.takesInShortUploads = true }
     let id = try await keyed.recording()
     let before = try stored(keyed)
     try await says(try await keyed.respond(.get, "/v1/recordings/\(id)/audio?format=flac"))

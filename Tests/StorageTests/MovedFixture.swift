@@ -47,7 +47,7 @@ struct MovedFixture {
       INSERT INTO answers VALUES ('acme', 'POST /v1/recordings', 'key', 'f', 201, '/v1/recordings/1', '{"ü":1}', 1);
       INSERT INTO webhooks (job, url, attempts, not_before, node, lease_until) VALUES ('\(runningJob)',
         'https://example.com/', 2, 5, 'old', 6);
-      INSERT INTO conversions VALUES ('\(id)', 'mp3', 'recordings/\(id)/converted-1.mp3', 24,
+      INSERT INTO conversions VALUES ('\(id)', 'acme', 'mp3', 'recordings/\(id)/converted-1.mp3', 24,
         '\(digest.hexDigest())', 7);
       INSERT INTO job_seconds VALUES ('acme', 20000, 1234);
       """)

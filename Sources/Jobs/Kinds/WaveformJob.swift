@@ -35,7 +35,7 @@ enum WaveformJob: JobDefinition {
     }
     guard let recording = try outcome.catalog.recording(job.recording) else { return try outcome.refused() }
     outcome.settings.willAddFiles(job.id)
-    let mapKey = recording.audioKey.map { ObjectKey($0.recording, SampleWindow.mapPath(of: $0.name)) }
+    let mapKey = recording.audioKey?.map
     var mapBytes = recording.mapBytes
     if let map = work.soundMap, let mapKey { mapBytes = outcome.blobs.offer(map, as: mapKey) ?? mapBytes }
     var working: StoredFile?

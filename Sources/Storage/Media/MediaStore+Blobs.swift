@@ -74,7 +74,7 @@ extension MediaStore: Blobs, Scratch, UploadSpool, GrowingWaveforms {
 
   /// Removes an object derived from a recording; see `Blobs.delete`.
   package func delete(_ key: ObjectKey) {
-    guard !key.name.hasPrefix("audio"), Self.isFileName(key.name) else { return }
+    guard !key.mayBeAudio, Self.isFileName(key.name) else { return }
     try? FileSystem.remove(finalPath(of: key))
   }
 

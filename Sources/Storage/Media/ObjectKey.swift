@@ -15,6 +15,9 @@ package struct ObjectKey: Sendable, Hashable {
   /// The key of the map of this object's sound, a file that can be made again. No row names it.
   package var map: ObjectKey { ObjectKey(recording, name + ".map") }
 
+  /// Whether this may be a recording's own audio, which is never removed as something that was derived from it.
+  package var mayBeAudio: Bool { name.hasPrefix("audio") && !name.hasSuffix(".map") }
+
   /// The key of a recording's description. The only object that may be replaced.
   package static func description(of id: RecordingID) -> ObjectKey { ObjectKey(id, RecordingDescription.fileName) }
 
