@@ -37,6 +37,9 @@ void stillwave_lower_limits(uint64_t memory, uint64_t seconds, uint64_t output, 
   // Not RLIMIT_AS: it counts memory that is merely reserved or mapped from files, including 64 MiB per thread from
   // malloc.
   lower(RLIMIT_DATA, memory, memory);
+  // That doesn't count the first thread's stack, which decoders fill with what a file asks for. 8 MiB is what Linux
+  // gives to programs, and what `Threads` gives to the others.
+  lower(RLIMIT_STACK, 8 << 20, 8 << 20);
   // SIGXCPU at the first limit, SIGKILL at the second: ffmpeg catches SIGXCPU and then ignores it while reading a
   // header.
   lower(RLIMIT_CPU, seconds, seconds + 1);

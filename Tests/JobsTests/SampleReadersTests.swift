@@ -48,6 +48,11 @@ import Waveform
     return path
   }
 
+  /// The program, started with no limit of its stack.
+  private func unlimited() throws -> String {
+    try script("ulimit -s unlimited || :; exec \(Self.program) \"$@\"")
+  }
+
   private static let samples = (0..<20_000).map { Int16(truncatingIfNeeded: $0 &* 7919) }
 
   /// A WAV file of two channels with these samples.
@@ -194,9 +199,8 @@ import Waveform
   @Test("a file that makes its decoder take all memory or stack harms nothing but its reader")
   func bombs() throws {
     let window = try Self.window(WaveformQuery(start: 0, end: 0.1, resolution: .scale(1)), channels: 1, frames: 24_000)
-    let unlimited = try script("ulimit -s unlimited || :; exec \(Self.program) \"$@\"")
     for (name, program, codes) in [
-      ("memory", Self.program, ["memory_limit"]), ("stack", unlimited, ["memory_limit", nil]),
+      ("memory", Self.program, ["memory_limit"]), ("stack", try unlimited(), ["memory_limit", nil]),
     ] {
       let readers = readers(program)
       let outcome = Result { () throws(ReaderFailure) in
@@ -216,14 +220,16 @@ import Waveform
     }
   }
 
-  @Test("a reader can open nothing but its recording, by no name, and write nothing")
+  @Test("a reader can open nothing but its recording, by no name, and write nothing, and its stack is limited")
   func fenced() throws {
     // As the service does at its start; this process's parent may have left others open.
     OwnProcess.keepDescriptors()
     // What it has open when it answers.
-    let (readers, path, window) = (readers(), try sound(), try Self.window())
+    let (readers, path, window) = (readers(try unlimited()), try sound(), try Self.window())
     try readers.read(path) { (reader) throws(ReaderFailure) in
       _ = try reader.slice(window)
+      let limits = (try? String(contentsOfFile: "/proc/\(reader.identifier)/limits", encoding: .utf8)) ?? ""
+      #expect(limits.contains("Max stack size") && !limits.contains(/Max stack size.*unlimited/))
       let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(reader.identifier)/fd")) ?? []
       let places = open.compactMap {
         try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(reader.identifier)/fd/\($0)")
