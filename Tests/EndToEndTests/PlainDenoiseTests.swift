@@ -28,7 +28,8 @@ import Testing
       let split = Int.random(in: frames / 4...frames * 3 / 4, using: &random)
       var file = WAVFile()
       (file.rate, file.channels) = (rate, channels)
-      file.data = loud.prefix(2 * channels * split) + quiet.prefix(2 * channels * (frames - split))
+      let (loudBytes, quietBytes) = (2 * channels * split, 2 * channels * (frames - split))
+      file.data = Array(loud[..<loudBytes]) + Array(quiet[..<quietBytes])
       return Clip(rate: rate, channels: channels, frames: frames, bytes: file.bytes)
     }
   }()

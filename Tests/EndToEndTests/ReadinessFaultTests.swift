@@ -24,13 +24,14 @@ struct ReadinessFaultTests {
     let id = try #require(try server.client.upload(BadUploadTests.tone.bytes, name: "a.wav")["id"].string)
     // Another program takes SQLite's lock for writing (byte 120 of the index of its log) and keeps it. Each write waits
     // five seconds for it, and for those before.
-    let index = open(server.data + "/catalog.sqlite-shm", O_RDWR)
+    let index = unsafe open(server.data + "/catalog.sqlite-shm", O_RDWR)
     defer { close(index) }
     var lock = flock(l_type: Int16(F_WRLCK), l_whence: Int16(SEEK_SET), l_start: 120, l_len: 1, l_pid: 0)
-    #expect(eventually { fcntl(index, F_SETLK, &lock) == 0 })
+    let isHeld = eventually { unsafe fcntl(index, F_SETLK, &lock) == 0 }
+    #expect(isHeld)
     for number in 0..<12 {
       let wire = try Wire(port: server.client.port)
-      let body = #"{"name":"\(number)"}"#
+      let body = #"{"name":"\#(number)"}"#
       wire.send(
         "PATCH /v1/recordings/\(id) HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
           + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")

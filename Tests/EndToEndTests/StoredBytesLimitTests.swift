@@ -47,7 +47,8 @@ struct StoredBytesLimitTests {
     let id = try #require(answer.json["id"].string)
     #expect(try client.get("/v1/recordings/\(id)/audio", bearer).body == bytes)
     // The original and its description.
-    #expect(try server.leftovers().count { $0.contains(id) && !$0.hasSuffix(id) } == 2, "\(try server.leftovers())")
+    let leftovers = try server.leftovers()
+    #expect(leftovers.count { $0.contains(id) && !$0.hasSuffix(id) } == 2, "\(leftovers)")
     try server.stop()
   }
 }

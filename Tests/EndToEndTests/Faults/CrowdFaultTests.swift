@@ -267,23 +267,24 @@ import Testing
   /// A letter and alternating combining marks, whose normalization takes time that grows with the square of its length.
   private static func marks(_ bytes: Int) -> String { "a" + String(repeating: "\u{316}\u{301}", count: bytes / 4) }
 
-  private static func json(_ texts: [String]) -> HTTPClient.Body {
+  private static func json(_ texts: [String]) -> [UInt8] {
     let labels = texts.map { #"{"start":1,"end":2,"text":"\#($0)"}"# }.joined(separator: ",")
-    return .bytes(Array(#"{"labels":[\#(labels)]}"#.utf8))
+    return Array(#"{"labels":[\#(labels)]}"#.utf8)
   }
 
   /// An MP3 of five seconds of silence with a text of lyrics.
-  private static func lyrics(_ bytes: Int) -> HTTPClient.Body {
+  private static func lyrics(_ bytes: Int) -> [UInt8] {
     func safe(_ number: Int) -> [UInt8] { [21, 14, 7, 0].map { UInt8(number >> $0 & 0x7F) } }
     let text = [3] + Array("eng\0".utf8) + Array(marks(bytes).utf8)
     let frame = Array("USLT".utf8) + safe(text.count) + [0, 0] + text
     let silence = [0xFF, 0xFB, 0x90, 0] + [UInt8](repeating: 0, count: 413)
-    return .bytes(Array("ID3".utf8) + [4, 0, 0] + safe(frame.count) + frame + (0..<200).flatMap { _ in silence })
+    let header = Array("ID3".utf8) + [4, 0, 0] + safe(frame.count)
+    return header + frame + (0..<200).flatMap { _ in silence }
   }
 
   /// Sends a request again and again, and meanwhile another client's renames. None of the first client's writes may
   /// hold the catalog for a second.
-  private func attemptText(_ name: String, _ path: String, _ body: HTTPClient.Body, expected: String) throws {
+  private func attemptText(_ name: String, _ path: String, _ body: [UInt8], expected: String) throws {
     var record = FaultRecord("crowd of \(name)")
     var note = ""
     record.attempt {
@@ -307,10 +308,10 @@ import Testing
       }
       let idle = try (0..<9).map(rename).sorted()[4]
       let crowd = Crowd(Self.size(3, most: 20), connections: 1, port: server.client.port) { client, _ in
-        guard path == "token" else { return try client.send("POST", recording + path, key, body) }
+        guard path == "token" else { return try client.send("POST", recording + path, key, .bytes(body)) }
         let minted = try client.post("/v1/tokens", json: #"{"upload":true,"max_bytes":2000000,"expires_in":60}"#, key)
         let token = try #require(minted.json["token"].string, "\(minted.text)")
-        return try client.send("POST", "/v1/recordings?name=b.mp3&token=\(token)", [:], body)
+        return try client.send("POST", "/v1/recordings?name=b.mp3&token=\(token)", [:], .bytes(body))
       }
       var (slowest, number) = (0.0, 0)
       while crowd.isBusy || number < 10 {
