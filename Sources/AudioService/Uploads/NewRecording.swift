@@ -14,11 +14,8 @@ struct NewRecording: Sendable {
     _ id: RecordingID, _ stored: StoredFile, name: String?, _ probe: Probe, for client: Client, at time: Timestamp,
     job: Job? = nil
   ) {
-    let job =
-      job
-      ?? Job(
-        kind: .waveform, recording: id, createdAt: time,
-        expectedBytes: ExpectedBytes.made(of: probe.shape, probe.media, bytes: stored.bytes), client: client.key)
+    var job = job ?? Job(kind: .waveform, recording: id, createdAt: time, client: client.key)
+    job.expectedBytes = ExpectedBytes.made(of: probe.shape, probe.media, bytes: stored.bytes)
     self.job = job
     recording = Recording(
       id: id, name: RecordingName(name, extension: probe.fileExtension).text, createdAt: time, bytes: stored.bytes,

@@ -38,7 +38,7 @@ package struct Job: Sendable, Equatable {
   /// folder.
   package var leaseUntil: Timestamp?
   /// Bytes that its results are expected to take. They count toward what the tenant may store until it ends.
-  package var expectedBytes: Int64
+  package var expectedBytes: Int64 { didSet { expectedBytes = Self.plausible(expectedBytes) } }
   /// The request, in JSON.
   package var parameters: String
   /// The result, in JSON.
@@ -70,7 +70,7 @@ package struct Job: Sendable, Equatable {
     self.nonce = nonce
     self.node = node
     self.leaseUntil = leaseUntil
-    self.expectedBytes = min(max(expectedBytes, 0), Self.expectedBytesLimit)
+    self.expectedBytes = Self.plausible(expectedBytes)
     self.parameters = parameters
     self.result = result
     self.error = error
@@ -81,6 +81,8 @@ package struct Job: Sendable, Equatable {
 extension Job {
   /// More than any job makes, and little enough that those of all jobs together are a number.
   static let expectedBytesLimit: Int64 = 1 << 50
+
+  private static func plausible(_ bytes: Int64) -> Int64 { min(max(bytes, 0), expectedBytesLimit) }
 }
 
 /// The kind of work that a job does.
