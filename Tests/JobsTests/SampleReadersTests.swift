@@ -196,6 +196,21 @@ import Waveform
     }
   }
 
+  @Test("a crash of a reader is counted, unless it has said that its memory ran out")
+  func crashes() throws {
+    let (path, window) = (try sound(), try Self.window())
+    let outOfMemory = #"printf '{"error":{"code":"memory_limit","detail":"No.","retry":true}}\n'"#
+    for (text, expected) in [("exit 0", [SIGKILL]), (outOfMemory, [SIGKILL, SIGSEGV, SIGBUS, SIGABRT])] {
+      let readers = readers(try script(text))
+      #expect(throws: ReaderFailure.self) {
+        try readers.read(path) { (reader) throws(ReaderFailure) in
+          defer { #expect(reader.expectedSignals == Set(expected), "\(text)") }
+          _ = try reader.slice(window)
+        }
+      }
+    }
+  }
+
   @Test("a file that makes its decoder take all memory or stack harms nothing but its reader")
   func bombs() throws {
     let window = try Self.window(WaveformQuery(start: 0, end: 0.1, resolution: .scale(1)), channels: 1, frames: 24_000)

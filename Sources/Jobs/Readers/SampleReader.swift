@@ -2,6 +2,7 @@ import CLinux
 import Dispatch
 import Glibc
 import Processing
+import Synchronization
 import Terms
 import Waveform
 
@@ -14,6 +15,13 @@ package final class SampleReader: Sendable {
   private let timeoutSeconds: Double
   /// The file that it has open.
   let file: OpenFile
+  /// Whether it has reported that its memory ran out, after which it crashes.
+  private let isOutOfMemory = Atomic(false)
+
+  /// The signals by which it may end without being counted as crashed.
+  var expectedSignals: Set<Int32> {
+    isOutOfMemory.load(ordering: .relaxed) ? SpawnedChild.crashesOutOfMemory.union([SIGKILL]) : [SIGKILL]
+  }
 
   /// Starts a reader of a file, as a copy of `template` if there is one that is ready. Takes about a millisecond.
   static func start(
@@ -44,10 +52,8 @@ package final class SampleReader: Sendable {
   deinit {
     kill(-identifier, SIGKILL)
     close(socket)
-    let (identifier, template) = (identifier, template)
+    let (identifier, template, expected) = (identifier, template, expectedSignals)
     // It takes a moment to end, and longer on a hanging disk. So each waits on a thread of its own.
-    // Its memory may have run out.
-    let expected = SpawnedChild.crashesOutOfMemory.union([SIGKILL])
     DispatchQueue(label: "reaper").async {
       SpawnedChild.reap(identifier, workName: "reader", template, expecting: expected)
     }
@@ -108,6 +114,7 @@ package final class SampleReader: Sendable {
           guard let failure = WorkerReport(line: answer[..<end])?.failure else {
             throw .died("its answer made no sense")
           }
+          if failure.code == "memory_limit" { isOutOfMemory.store(true, ordering: .relaxed) }
           throw .refused(failure)
         }
         guard received < answer.count else { throw .died("its answer made no sense") }
