@@ -14,17 +14,18 @@ struct CheckCommand: ParsableCommand {
       nothing and may run while the service does; anything suspicious is checked a second time before it is reported.
 
       With --repair, which needs the service stopped, a lost or damaged catalog is rebuilt from the folders and from \
-      what can still be read of it, and the old one is moved aside. Missing rows and descriptions are written again, \
-      waveforms are rebuilt at the next start, and files that nothing explains are moved to “orphaned”. Audio is never \
-      removed. If root runs the repair, it works as the user who owns the data folder.
+      what can still be read of it, and the old one is moved aside. Rows that are lost are listed. Missing rows and \
+      descriptions are written again, waveforms are rebuilt at the next start, and files that nothing explains are \
+      moved to “orphaned”. Audio is never removed. If root runs the repair, it works as the user who owns the data \
+      folder.
 
       With --catalog and --media, it compares the catalog and the folder or the bucket that several machines share, for \
       instance after both were restored from backups; settings and variables of the bucket are those of “serve”. It \
       reads every object of a bucket, or with --quick only descriptions and waveforms, and then lists the bucket to \
       find objects that no row names. It needs room for one waveform in the folder for temporary files (TMPDIR).
 
-      The first 1,000 findings of each kind are listed, and all are counted. The exit status is 0 only if nothing is \
-      wrong afterward.
+      The first 1,000 findings of each kind are listed, and all are counted. The exit status is 0 only if nothing was \
+      lost and nothing is wrong afterward.
       """)
 
   @OptionGroup var folder: DataFolderOptions
@@ -43,7 +44,7 @@ struct CheckCommand: ParsableCommand {
     let ok: Bool
     let recordings, files: Int
     let bytes: Int64
-    let repaired: [String]
+    let repaired, lost: [String]
     let problems, notes: [DataCheck.Finding]
     let problemCounts, noteCounts: [String: Int]
   }
@@ -53,7 +54,7 @@ struct CheckCommand: ParsableCommand {
     if let storage = try sharedStorage() {
       return try DataFolderOptions.run { display in
         let report = try storage.check(readsAudio: !quick, pyramidFault: Self.fault) { display.show(share: $0) }
-        StandardStreams.write(try text(report, []))
+        StandardStreams.write(try text(report))
         return report.isSound
       }
     }
@@ -61,7 +62,7 @@ struct CheckCommand: ParsableCommand {
     guard unsafe access(path, F_OK) == 0 else { throw ValidationError("There is no folder \(path).") }
     try DataFolderOptions.run(asOwnerOf: repair ? path : nil) { display in
       try MediaStore(lookingAt: path).checkIsDataFolder()
-      var (store, repaired) = (MediaStore(lookingAt: path), [String]())
+      var (store, repaired) = (MediaStore(lookingAt: path), DataRepair.Outcome())
       if repair {
         store = try MediaStore(directory: path)
         try store.claim()
@@ -71,7 +72,7 @@ struct CheckCommand: ParsableCommand {
         display.show(share: share)
       }
       StandardStreams.write(try text(report, repaired))
-      return report.isSound
+      return report.isSound && repaired.lost.isEmpty
     }
   }
 
@@ -99,21 +100,23 @@ struct CheckCommand: ParsableCommand {
     }
   }
 
-  private func text(_ report: DataCheck.Report, _ repaired: [String]) throws -> [UInt8] {
+  private func text(_ report: DataCheck.Report, _ repaired: DataRepair.Outcome = .init()) throws -> [UInt8] {
+    let isSound = report.isSound && repaired.lost.isEmpty
     if json {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
       encoder.keyEncodingStrategy = .convertToSnakeCase
       let answer = Answer(
-        ok: report.isSound, recordings: report.recordings, files: report.files, bytes: report.bytes, repaired: repaired,
-        problems: report.problems, notes: report.notes, problemCounts: report.foundProblems.counts,
+        ok: isSound, recordings: report.recordings, files: report.files, bytes: report.bytes, repaired: repaired.done,
+        lost: repaired.lost, problems: report.problems, notes: report.notes, problemCounts: report.foundProblems.counts,
         noteCounts: report.foundNotes.counts)
       return Array(try encoder.encode(answer)) + [UInt8(ascii: "\n")]
     }
     let findings = report.foundNotes.lines("note") + report.foundProblems.lines("problem")
-    let outcome = report.isSound ? "no problems" : "\(report.foundProblems.count) problems"
+    let lost = repaired.lost.isEmpty ? "" : ", and rows are lost"
+    let outcome = (report.isSound ? "no problems" : "\(report.foundProblems.count) problems") + lost
     let summary = "\(report.recordings) recordings, \(report.files) files, \(report.bytes) bytes; \(outcome)"
-    let lines = repaired.map { "repaired: \($0)" } + findings + [summary]
+    let lines = repaired.done.map { "repaired: \($0)" } + repaired.lost.map { "lost: \($0)" } + findings + [summary]
     return Array(lines.map { $0 + "\n" }.joined().utf8)
   }
 }

@@ -158,10 +158,10 @@ import Testing
     #expect(try data.check() == sound(files: 3))
     try write("soun", to: path)
     #expect(codes(try data.check().problems) == ["working_copy_damaged"])
-    #expect(try data.repair().contains { $0.hasPrefix("1 waveforms will be built again") })
+    #expect(try data.repair().done.contains { $0.hasPrefix("1 waveforms will be built again") })
     #expect(try data.check() == sound(files: 3))
     // A second one finds nothing left to do.
-    #expect(try data.repair() == [])
+    #expect(try data.repair() == DataRepair.Outcome())
     let repaired = try Catalog(path: data.store.catalogPath)
     #expect(try repaired.recording(id)?.waveformState == .queued)
     #expect(try repaired.unfinishedJobs().count == 1)

@@ -49,7 +49,7 @@ struct DataFolder {
   }
 
   @discardableResult
-  func repair() throws -> [String] { try DataRepair(store, pyramidFault: { _ in nil }).run() }
+  func repair() throws -> DataRepair.Outcome { try DataRepair(store, pyramidFault: { _ in nil }).run() }
 
   func forgetDescriptions() throws {
     for recording in recordings { try FileSystem.remove(store.folder(of: recording.id) + "/recording.json") }

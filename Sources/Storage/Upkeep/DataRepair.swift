@@ -1,11 +1,10 @@
-import GRDB
 import Glibc
 
 // What `stillwave check --repair` does with a data directory that no service uses:
 //
-//   A lost or damaged catalog is replaced by a new one, which is built under another name: for folders without a
-//   description, from the rows of the old catalog that can still be read; then from each folder's description. When it
-//   is complete, the old catalog is moved aside, never removed, and the new one takes its place.
+//   A lost or damaged catalog is replaced by a new one, which is built under another name: from the rows of the old
+//   catalog that can still be read (Salvage), then from the descriptions of folders without a row. When it is complete,
+//   the old catalog is moved aside, never removed, and the new one takes its place.
 //   Everything that a start repairs (Reconciliation) is repaired.
 //   Descriptions that differ from the catalog are rewritten.
 //   A missing or damaged waveform is rebuilt by the next start.
@@ -23,27 +22,45 @@ package struct DataRepair: Sendable {
     (self.store, self.batch, self.pyramidFault) = (store, batch, pyramidFault)
   }
 
-  /// Performs the repair and returns one sentence for each kind of change. Throws if the disk fails. Blocks.
-  package func run() throws(StorageError) -> [String] {
-    var done: [String] = []
-    try finishMoves()
-    guard let older = try sourcesOfNewCatalog(&done) else {
-      try repair(store.catalogPath, &done)
-      return done
-    }
-    let rebuilt = store.catalogPath + Self.rebuilt + UUIDv7().text
-    try repair(rebuilt, salvaging: older, &done)
-    try replaceCatalog(with: rebuilt, &done)
-    return done
+  /// What a repair has changed, and what it couldn't.
+  package struct Outcome: Sendable, Equatable {
+    /// One sentence for each kind of change.
+    package var done: [String] = []
+    /// One sentence for each row of a damaged catalog that is lost; for a table, at most 1,000.
+    package var lost: [String] = []
+
+    /// Creates the outcome of a repair that found nothing to do.
+    package init() {}
   }
 
+  /// Performs the repair. Throws if the disk fails. Blocks.
+  package func run() throws(StorageError) -> Outcome {
+    var outcome = Outcome()
+    try finishMoves()
+    switch try source(of: &outcome.done) {
+    case .good: outcome.lost = try repair(store.catalogPath, &outcome.done)
+    case .rebuilt(let damaged):
+      let rebuilt = store.catalogPath + Self.rebuilt + UUIDv7().text
+      var losses: [Salvage.Loss] = []
+      if let damaged {
+        try Catalog(path: rebuilt).close()
+        let salvage = try Salvage(from: damaged, to: rebuilt)
+        losses = salvage.losses
+        outcome.done.append("\(salvage.rows) rows of the damaged catalog were copied to the new one.")
+      }
+      outcome.lost = try repair(rebuilt, losing: losses, &outcome.done)
+      try replaceCatalog(with: rebuilt, &outcome.done)
+    }
+    return outcome
+  }
+
+  /// Returns a sentence for each loss that remains.
   private func repair(
-    _ path: String, salvaging older: [String] = [], _ done: inout [String]
-  ) throws(StorageError) {
+    _ path: String, losing losses: [Salvage.Loss] = [], _ done: inout [String]
+  ) throws(StorageError) -> [String] {
     let catalog = try Catalog(path: path)
     let failure = FirstFailure()
     catalog.keepDescriptions(in: store) { failure.note($1) }
-    for older in older { try salvage(from: older, into: catalog, &done) }
     let report = Reconciliation(catalog: catalog, store: store).run(verified: true)
     if report.adopted > 0 { done.append("\(report.adopted) recordings have their row in the catalog again.") }
     if report.healed > 0 { done.append("\(report.healed) rows that could not be read were written again.") }
@@ -53,7 +70,32 @@ package struct DataRepair: Sendable {
     if let first = report.failures.first { throw first }
     try repairFiles(of: catalog, &done)
     if let error = failure.error { throw error }
+    var lost: [String] = []
+    for loss in losses { lost += try sentences(about: loss, in: catalog) }
+    if report.forgotten > 0 { lost.append("\(report.forgotten) rows of jobs, uploads or webhooks were damaged.") }
     try catalog.close()
+    return lost
+  }
+
+  private static let lossLimit = 1000
+
+  /// The rows of recordings may be there again, from the descriptions.
+  private func sentences(about loss: Salvage.Loss, in catalog: Catalog) throws(StorageError) -> [String] {
+    var keys = loss.keys.sorted()
+    if loss.table == "recordings" {
+      var gone: [String] = []
+      for key in keys {
+        if let id = RecordingID(key), try catalog.readableRecording(id) != nil { continue }
+        gone.append(key)
+      }
+      keys = gone
+    }
+    var sentences = keys.prefix(Self.lossLimit).map { "The row \($0) of the table “\(loss.table)” is lost." }
+    if keys.count > Self.lossLimit {
+      sentences.append("\(keys.count - Self.lossLimit) other rows of the table “\(loss.table)” are lost.")
+    }
+    if loss.isIncomplete { sentences.append("Rows of the table “\(loss.table)” may be lost that nothing names.") }
+    return sentences
   }
 
   // MARK: The catalog's place
@@ -68,23 +110,31 @@ package struct DataRepair: Sendable {
     for name in try catalogFiles() where name.hasPrefix("catalog.sqlite" + Self.rebuilt) {
       try FileSystem.remove(store.directory + "/" + name)
     }
-    guard FileSystem.identity(of: store.catalogPath) == nil, let newest = try damagedCatalogs().first else { return }
+    guard FileSystem.identity(of: store.catalogPath) == nil, let newest = try newestDamagedCatalog() else { return }
     for suffix in Self.suffixes.dropFirst() where FileSystem.identity(of: newest + suffix) == nil {
       guard FileSystem.identity(of: store.catalogPath + suffix) != nil else { continue }
       try FileSystem.rename(store.catalogPath + suffix, to: newest + suffix)
     }
   }
 
-  /// Returns the catalogs to salvage rows from if a new one is needed, or nil if the catalog is good.
-  private func sourcesOfNewCatalog(_ done: inout [String]) throws(StorageError) -> [String]? {
+  /// What becomes of the catalog.
+  private enum Source {
+    case good
+    /// A new one takes its place, with what can be read of `damaged`, if that is there.
+    case rebuilt(damaged: String?)
+  }
+
+  private func source(of done: inout [String]) throws(StorageError) -> Source {
     do {
-      if try Catalog.inspect(path: store.catalogPath, withinSeconds: 3600) == .new { return try damagedCatalogs() }
+      if try Catalog.inspect(path: store.catalogPath, withinSeconds: 3600) == .new {
+        return .rebuilt(damaged: try newestDamagedCatalog())
+      }
       // Opening it detects a damaged schema, which the check of the file doesn't.
       try Catalog(path: store.catalogPath).close()
-      return nil
+      return .good
     } catch .damagedCatalog(_, let detail) {
       done.append("The catalog is damaged (\(detail)).")
-      return [store.catalogPath]
+      return .rebuilt(damaged: store.catalogPath)
     }
   }
 
@@ -108,77 +158,33 @@ package struct DataRepair: Sendable {
     try FileSystem.names(in: store.directory).filter { $0.hasPrefix("catalog.sqlite") }
   }
 
-  /// Returns the catalogs that were moved aside, newest first.
-  private func damagedCatalogs() throws(StorageError) -> [String] {
+  /// Returns the catalog that was moved aside last.
+  private func newestDamagedCatalog() throws(StorageError) -> String? {
     let start = "catalog.sqlite" + Self.damaged
-    return try catalogFiles().filter { $0.hasPrefix(start) && UUIDv7(String($0.dropFirst(start.count))) != nil }
-      .sorted(by: >).map { store.directory + "/" + $0 }
+    return try catalogFiles().filter { $0.hasPrefix(start) && UUIDv7(String($0.dropFirst(start.count))) != nil }.max()
+      .map { store.directory + "/" + $0 }
   }
 
   // MARK: Rows
 
-  /// Inserts the rows of a damaged catalog whose folders have no description.
-  private func salvage(from path: String, into catalog: Catalog, _ done: inout [String]) throws(StorageError) {
-    var count = 0
-    try Self.eachReadableRecording(path) { (recording) throws(StorageError) in
-      var recording = recording
-      guard let audio = recording.audioKey, store.look(at: audio) != .absent,
-        store.description(of: recording.id) == nil, try catalog.recording(recording.id) == nil
-      else { return }
-      if recording.bytes == nil || recording.sha256 == nil {
-        // The table lacks the column.
-        let file = try FileDescriptor(path: store.path(of: audio), flags: O_RDONLY)
-        let found = try MediaStore.measure(file)
-        (recording.bytes, recording.sha256) = (found.bytes, found.sha256)
-      }
-      try catalog.insert(recording)
-      count += 1
-    }
-    if count > 0 { done.append("\(count) rows of the damaged catalog were taken over.") }
-  }
-
-  /// Calls `body` with the readable recordings of a damaged catalog: from the beginning of the table up to the damage,
-  /// and from the end back to it. Columns that the table lacks are NULL.
-  private static func eachReadableRecording(
-    _ path: String, _ body: (Recording) throws(StorageError) -> Void
-  ) throws(StorageError) {
-    var configuration = Configuration()
-    configuration.readonly = true
-    guard let file = try? DatabaseQueue(path: path, configuration: configuration) else { return }
-    defer { try? file.close() }
-    var failure: StorageError?
-    for order in ["ASC", "DESC"] {
-      do {
-        try file.read { db in
-          let list = try columnList(db)
-          let rows = try Row.fetchCursor(db, sql: "SELECT \(list) FROM recordings ORDER BY rowid \(order)")
-          while failure == nil, let row = try rows.next() {
-            guard let recording = try? RecordingRow(row: SQLRow(row)).recording else { continue }
-            do throws(StorageError) { try body(recording) } catch { failure = error }
-          }
-        }
-        // All of it could be read.
-        break
-      } catch {
-        // The damage.
-      }
-    }
-    if let failure { throw failure }
-  }
-
-  private static func columnList(_ db: Database) throws -> String {
-    let model = try DatabaseQueue()
-    try Schema.migrator.migrate(model)
-    let known = try model.read { try $0.columns(in: "recordings").map(\.name) }
-    let present = Set(try db.columns(in: "recordings").map(\.name))
-    return known.map { present.contains($0) ? $0 : "NULL AS \($0)" }.joined(separator: ", ")
+  /// Gives a row that has lost the length and the hash of its audio those that the audio has.
+  private func measureAudio(of recording: Recording, _ catalog: Catalog) throws(StorageError) {
+    guard recording.bytes == nil || recording.sha256 == nil, let audio = recording.audioKey,
+      store.look(at: audio) != .absent
+    else { return }
+    let found = try MediaStore.measure(FileDescriptor(path: store.path(of: audio), flags: O_RDONLY))
+    try catalog.update(recording.id) { ($0.bytes, $0.sha256) = (found.bytes, found.sha256) }
   }
 
   private func repairFiles(of catalog: Catalog, _ done: inout [String]) throws(StorageError) {
     var (corrected, described, rebuilt) = (0, 0, 0)
     let reconciliation = Reconciliation(catalog: catalog, store: store)
     try eachRecording(of: catalog) { (recording) throws(StorageError) in
-      if try reconciliation.correctRow(of: recording.id, holds: store.hasIntactAudio) { corrected += 1 }
+      if try reconciliation.correctRow(of: recording.id, holds: store.hasIntactAudio) {
+        corrected += 1
+      } else {
+        try measureAudio(of: recording, catalog)
+      }
     }
     if corrected > 0 { done.append("\(corrected) damaged rows were written again.") }
     try eachRecording(of: catalog) { (recording) throws(StorageError) in

@@ -1,0 +1,229 @@
+import GRDB
+
+// Copies what can still be read of a damaged catalog to a new one, whose indexes are thereby built again.
+//
+// Each table is read by its row IDs, without an index: forward up to the first damaged page, then backward down to the
+// last. Of the rows between them, each is read that the index of the table's own key has; if that can't be read either,
+// the halves of what is between are read in the same way as the whole, and so on. So a damaged page costs the rows that
+// are on it, or below it, and no others. SQLite reports a damaged page as often as it is read, so the number of halves
+// is limited.
+//
+// If not all rows could be read, or the index has more entries, the keys that weren't copied are listed as lost.
+// Without damage outside the indexes, nothing is.
+
+/// What was copied of a damaged catalog.
+struct Salvage: Sendable {
+  /// Number of rows copied.
+  fileprivate(set) var rows = 0
+  /// What couldn't be copied.
+  fileprivate(set) var losses: [Loss] = []
+
+  /// Rows of a table that couldn't be read, or don't fit the table.
+  struct Loss: Sendable {
+    let table: String
+    /// The keys of the rows, as far as they are known: the values of their columns, separated by slashes.
+    var keys: Set<String> = []
+    /// Whether there may be others.
+    var isIncomplete = false
+  }
+
+  /// Copies rows from the file `damaged`, which isn't changed, to the new catalog `path`. There are none in a file that
+  /// SQLite can't open.
+  init(from damaged: String, to path: String) throws(StorageError) {
+    do {
+      var configuration = Configuration()
+      // Called by a trigger.
+      configuration.prepareDatabase { $0.add(function: NameSearch.number) }
+      let target = try DatabaseQueue(path: path, configuration: configuration)
+      defer { try? target.close() }
+      configuration = Configuration()
+      configuration.readonly = true
+      // Otherwise a schema with one damaged entry can't be read at all.
+      configuration.prepareDatabase { try? $0.execute(sql: "PRAGMA writable_schema = ON") }
+      guard let source = try? DatabaseQueue(path: damaged, configuration: configuration) else {
+        losses = try target.read(RowCopy.tables(of:)).map { Loss(table: $0, isIncomplete: true) }
+        return
+      }
+      defer { try? source.close() }
+      self = try source.unsafeRead { source in
+        try target.write { target in try RowCopy(source: source, target: target).copyAll() }
+      }
+    } catch {
+      throw StorageError(error).naming(path)
+    }
+  }
+
+  fileprivate init() {}
+}
+
+/// Copies rows from one connection to another.
+private struct RowCopy {
+  let source, target: Database
+  /// How often a table without a readable index is read from another place.
+  private static let attemptLimit = 4_000
+
+  /// The tables to copy, each after those that its rows refer to: all but those that belong to the new catalog.
+  static func tables(of db: Database) throws -> [String] {
+    try String.fetchAll(
+      db,
+      sql: """
+        SELECT name FROM pragma_table_list WHERE schema = 'main' AND strict AND name NOT IN ('usage', 'heartbeat')
+        ORDER BY EXISTS (SELECT 1 FROM pragma_foreign_key_list(name)), name
+        """)
+  }
+
+  /// Copies all tables.
+  func copyAll() throws -> Salvage {
+    var salvage = Salvage()
+    for table in try Self.tables(of: target) { try copy(table, &salvage) }
+    try recount()
+    return salvage
+  }
+
+  /// Counts what tenants have. The triggers haven't counted a conversion whose tenant had no row yet, and have counted
+  /// profiles that are deleted and still used.
+  private func recount() throws {
+    try target.execute(
+      sql: """
+        DELETE FROM usage;
+        INSERT INTO usage SELECT tenant, sum(recordings), sum(bytes) FROM (
+          SELECT tenant, 1 AS recordings, \(TenantUsage.fileBytes(of: "recordings")) AS bytes FROM recordings
+          UNION ALL SELECT tenant, 0, bytes FROM conversions
+          UNION ALL SELECT tenant, 0, bytes FROM label_tracks
+          UNION ALL SELECT tenant, 0, length(spectrum) FROM noise_profiles WHERE NOT is_deleted
+        ) GROUP BY tenant
+        """)
+  }
+
+  private func copy(_ table: String, _ salvage: inout Salvage) throws {
+    let names = "SELECT name FROM pragma_table_info(?)"
+    let present = (try? String.fetchSet(source, sql: names, arguments: [table])) ?? []
+    let columns = try String.fetchAll(target, sql: names, arguments: [table]).filter {
+      // A trigger sets the number of a recording.
+      present.contains($0) && !(table == "recordings" && $0 == "number")
+    }
+    guard !columns.isEmpty else { return salvage.losses.append(Salvage.Loss(table: table, isIncomplete: true)) }
+    let list = columns.map { "\"\($0)\"" }.joined(separator: ", ")
+    let marks = columns.map { _ in "?" }.joined(separator: ", ")
+    let insert = try target.cachedStatement(sql: "INSERT INTO \(table) (\(list)) VALUES (\(marks))")
+    var copied = 0
+    let key = try Key(of: table, target)
+    var loss = Salvage.Loss(table: table)
+    let isWhole = try eachRow(of: table, key, "SELECT rowid, \(list) FROM \(table) NOT INDEXED") { row in
+      do {
+        try insert.execute(arguments: StatementArguments(row.databaseValues.dropFirst()))
+        copied += 1
+      } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+        let isTwice = [.SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_UNIQUE].contains(error.extendedResultCode)
+        if !isTwice, let key { loss.keys.insert(Self.text(key.columns.map { row[$0] ?? .null })) }
+      }
+    }
+    salvage.rows += copied
+    if let key { try addKeys(from: key, to: &loss, copied: copied, isWhole) }
+    if !loss.keys.isEmpty || loss.isIncomplete { salvage.losses.append(loss) }
+  }
+
+  /// Calls `body` with each row that can be read. Returns whether all could. Throws what `body` throws.
+  private func eachRow(
+    of table: String, _ key: Key?, _ select: String, _ body: (Row) throws -> Void
+  ) throws -> Bool {
+    var ranges: [ClosedRange<Int64>] = [1...Int64.max]
+    var (attempts, isWhole) = (0, true)
+    while attempts < Self.attemptLimit, let range = ranges.popLast() {
+      var (low, high) = (range.lowerBound, range.upperBound)
+      attempts += 1
+      // A damaged page may have row IDs that are out of order.
+      guard let forward = try read(select, low, high, "ASC", body) else { continue }
+      isWhole = false
+      if let last = forward.last, last >= low {
+        guard last < high else { continue }
+        low = last + 1
+      }
+      guard let backward = try read(select, low, high, "DESC", body) else { continue }
+      if let last = backward.last, last <= high {
+        guard last > low else { continue }
+        high = last - 1
+      }
+      if attempts == 1, let key, let between = rowIDs(low...high, of: table, key) {
+        for id in between { _ = try read(select, id, id, "ASC", body) }
+        break
+      }
+      guard low < high else { continue }
+      let middle = low + (high - low) / 2
+      ranges += [middle + 1...high, low...middle]
+    }
+    return isWhole
+  }
+
+  /// Where reading ended because of damage: the last row that could be read, nil if none could.
+  private struct End {
+    var last: Int64?
+  }
+
+  /// Reads a range of rows. Returns nil if it could be read to its end. Throws what `body` throws.
+  private func read(
+    _ select: String, _ low: Int64, _ high: Int64, _ order: String, _ body: (Row) throws -> Void
+  ) throws -> End? {
+    var end = End()
+    let sql = "\(select) WHERE rowid BETWEEN ? AND ? ORDER BY rowid \(order)"
+    guard let rows = try? Row.fetchCursor(source, sql: sql, arguments: [low, high]) else { return end }
+    while true {
+      let next: Row?
+      do { next = try rows.next() } catch { return end }
+      guard let row = next else { return nil }
+      try body(row)
+      end.last = row[0]
+    }
+  }
+
+  /// Returns the row IDs that an index has, or nil if it can't be read.
+  private func rowIDs(_ range: ClosedRange<Int64>, of table: String, _ key: Key) -> [Int64]? {
+    let ids = try? Int64.fetchAll(source, sql: "SELECT rowid FROM \(table) INDEXED BY \"\(key.index)\"")
+    return ids?.filter(range.contains).sorted()
+  }
+
+  /// The unique index of a table's own key.
+  private struct Key {
+    let index: String
+    let columns: [String]
+
+    /// Returns nil if the table has none.
+    init?(of table: String, _ db: Database) throws {
+      let indexes = "SELECT name FROM pragma_index_list(?) WHERE \"unique\" ORDER BY origin = 'pk' DESC"
+      guard let index = try String.fetchOne(db, sql: indexes, arguments: [table]) else { return nil }
+      self.index = index
+      columns = try String.fetchAll(db, sql: "SELECT name FROM pragma_index_info(?)", arguments: [index])
+    }
+  }
+
+  /// Adds the keys that an index has and whose rows weren't copied.
+  private func addKeys(from key: Key, to loss: inout Salvage.Loss, copied: Int, _ isWhole: Bool) throws {
+    let columns = key.columns.map { "\"\($0)\"" }
+    let condition = columns.map { "\($0) = ?" }.joined(separator: " AND ")
+    let find = try target.cachedStatement(sql: "SELECT 1 FROM \(loss.table) WHERE \(condition)")
+    let list = """
+      SELECT \(columns.joined(separator: ", ")) FROM \(loss.table) INDEXED BY "\(key.index)" ORDER BY \(columns[0])
+      """
+    var (entries, missing, isIndexWhole) = (0, Set<String>(), false)
+    for order in ["ASC", "DESC"] where !isIndexWhole {
+      guard let rows = try? Row.fetchCursor(source, sql: "\(list) \(order)") else { continue }
+      while true {
+        let next: Row?
+        do { next = try rows.next() } catch { break }
+        guard let row = next else {
+          isIndexWhole = true
+          break
+        }
+        entries += 1
+        let values = Array(row.databaseValues)
+        if try Int.fetchOne(find, arguments: StatementArguments(values)) == nil { missing.insert(Self.text(values)) }
+      }
+    }
+    if !isWhole || isIndexWhole && entries > copied { loss.keys.formUnion(missing) }
+    loss.isIncomplete = !isWhole && !isIndexWhole
+  }
+
+  private static func text(_ values: some Sequence<DatabaseValue>) -> String {
+    values.map { String(describing: $0.storage.value ?? "NULL") }.joined(separator: "/")
+  }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import Storage
+
+@Suite struct SalvageTests {
+  let fixture: MovedFixture
+  private var data: DataFolder { fixture.data }
+  private var path: String { data.store.catalogPath }
+  private static let tables = [
+    "answers", "attempts", "conversions", "garbage", "held_keys", "job_seconds", "jobs", "label_chunks", "label_tracks",
+    "noise_profiles", "recordings", "spent_tokens", "uploads", "webhooks",
+  ]
+
+  init() throws {
+    fixture = try MovedFixture()
+    try data.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+  }
+
+  private func keys(in path: String) throws -> [String: Set<Int64>] {
+    let file = try DatabaseQueue(path: path)
+    defer { try? file.close() }
+    return try file.read { db in
+      try Dictionary(
+        uniqueKeysWithValues: Self.tables.map { ($0, try Int64.fetchSet(db, sql: "SELECT rowid FROM \($0)")) })
+    }
+  }
+
+  /// The pages of a table or an index, and the row IDs on each leaf.
+  private func pages(of name: String) throws -> [Int] {
+    let file = try DatabaseQueue(path: path)
+    defer { try? file.close() }
+    return try file.read {
+      try Int.fetchAll($0, sql: "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'", arguments: [name])
+    }
+  }
+
+  /// Flips a bit of a page's first byte, its kind.
+  private func flip(page: Int) throws {
+    let file = try FileHandle(forUpdating: URL(filePath: path))
+    defer { try? file.close() }
+    let offset = UInt64(page - 1) * 4096
+    try file.seek(toOffset: offset)
+    let byte = try #require(try file.read(upToCount: 1)?.first)
+    try file.seek(toOffset: offset)
+    try file.write(contentsOf: [byte ^ 0x20])
+  }
+
+  @Test("one flipped bit in a table costs that table's rows, which are listed, and no others", arguments: tables)
+  func oneTable(_ table: String) throws {
+    let before = try keys(in: path)
+    #expect(before.allSatisfy { !$0.value.isEmpty })
+    try flip(page: try #require(try pages(of: table).first))
+    let outcome = try data.repair()
+    let after = try keys(in: path)
+    // Chunks go with their track, and a recording that gets its row back also gets a job.
+    let followers = ["label_tracks": "label_chunks", "recordings": "jobs"]
+    for other in Self.tables where other != table && other != followers[table] {
+      #expect(after[other]?.count == before[other]?.count, "\(other)")
+    }
+    let lost = outcome.lost.filter { $0.contains("“\(table)”") }
+    // Recordings have descriptions.
+    #expect(lost.count == (table == "recordings" ? 0 : before[table]?.count), "\(outcome.lost)")
+    if table == "answers" {
+      #expect(lost == ["The row acme/POST /v1/recordings/key of the table “answers” is lost."])
+    }
+  }
+
+  @Test("if only an index is hurt, it is built again, and nothing is lost", arguments: tables)
+  func index(_ table: String) throws {
+    let before = try keys(in: path)
+    let index = table == "label_chunks" ? "label_chunks_by_time" : "sqlite_autoindex_\(table)_1"
+    try flip(page: try #require(try pages(of: index).first))
+    #expect(try data.repair().lost == [])
+    #expect(try keys(in: path).mapValues(\.count) == before.mapValues(\.count))
+    #expect(try Catalog.inspect(path: path) == .intact)
+    // Nothing is counted any more once all of it is gone.
+    try data.execute(
+      """
+      DELETE FROM recordings;
+      DELETE FROM conversions;
+      DELETE FROM label_tracks;
+      UPDATE noise_profiles SET is_deleted = 1;
+      """)
+    let file = try DatabaseQueue(path: path)
+    defer { try? file.close() }
+    #expect(try file.read { try Int.fetchOne($0, sql: "SELECT sum(recordings + abs(bytes)) FROM usage") } == 0)
+  }
+
+  @Test("if nothing can be read, the folders still have the recordings, and every table is listed")
+  func nothing() throws {
+    let before = try keys(in: path)
+    try write("no catalog", to: path)
+    let outcome = try data.repair()
+    #expect(try keys(in: path)["recordings"]?.count == before["recordings"]?.count)
+    for table in Self.tables {
+      #expect(outcome.lost.contains("Rows of the table “\(table)” may be lost that nothing names."))
+    }
+  }
+
+  @Test(
+    "rows between damaged pages are copied, and the others are listed; without an index, only that there were others",
+    arguments: [(1, true), (1, false), (1_000_000, true)])
+  func severalPages(distance: Int, hasIndex: Bool) throws {
+    try data.execute(
+      """
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+      INSERT INTO spent_tokens (rowid, id, expires_at)
+        SELECT (i + 1) * \(distance), 'token ' || i, 9000000000000 FROM n;
+      PRAGMA wal_checkpoint(TRUNCATE);
+      """)
+    let (leaves, index) = (try pages(of: "spent_tokens"), try pages(of: "sqlite_autoindex_spent_tokens_1"))
+    #expect(leaves.count > 9)
+    for number in [0, 3, 4, 7, leaves.count - 1] { try flip(page: leaves[number]) }
+    if !hasIndex { for page in index { try flip(page: page) } }
+    let outcome = try data.repair()
+    let copied = try #require(try keys(in: path)["spent_tokens"]?.count)
+    #expect(copied > 2000 && copied < 3001)
+    if hasIndex {
+      #expect(copied + outcome.lost.count == 3001)
+    } else {
+      #expect(outcome.lost == ["Rows of the table “spent_tokens” may be lost that nothing names."])
+    }
+  }
+}
