@@ -9,10 +9,10 @@ struct BackupCommand: ParsableCommand {
     abstract: "Backs up the data folder of one machine, even while the service runs.",
     discussion: """
       The backup contains the catalog as of one moment, every file of its recordings, the acknowledged bytes of \
-      unfinished uploads, and SHA256SUMS, which “sha256sum -c” checks. Files on the same disk are hard links, which \
-      take no room; --copy copies them. Every file is read once. The backup appears under its name when it is \
-      complete; if the folder exists already and is empty, such as the root of a disk, SHA256SUMS appears last. The \
-      exit status is 0 only if every row can be read and every audio file matches the catalog.
+      unfinished uploads, the secret that signs tokens, and SHA256SUMS, which “sha256sum -c” checks. Audio on the same \
+      disk is hard-linked, which takes no room; --copy copies it. Every file is read once. The backup appears under \
+      its name when it is complete; if the folder exists already and is empty, such as the root of a disk, SHA256SUMS \
+      appears last. The exit status is 0 only if every row can be read and every audio file matches the catalog.
 
       It doesn't cover what several machines share (--catalog, --media): their database is backed up with PostgreSQL's \
       tools, and then the folder or the bucket with those of the disk or the store. See “Backups” in docs/cluster.md.

@@ -47,6 +47,60 @@ import Testing
     #expect(try copy.removals() == [])
   }
 
+  @Test("an upload that ends while files are copied is in the backup as its recording, and one that is canceled isn't")
+  func uploadsThatEnd() throws {
+    let live = try Catalog(path: data.store.catalogPath)
+    let uploads = try (0..<3).map { number in
+      let upload = Upload(id: UploadID(), length: 7, offset: 7, expiresAt: .now + 9e6)
+      try live.insert(upload, limits: UploadLimits(total: 9, perClient: 9))
+      try write("sound \(number)", to: data.store.path(ofPart: upload.id))
+      return upload
+    }
+    let (id, first) = (RecordingID(), data.recordings[0])
+    let made = Recording(
+      id: id, name: "uploaded.wav", createdAt: first.createdAt, bytes: first.bytes, sha256: first.sha256,
+      format: first.format, waveformState: .failed, audioKey: ObjectKey(id, "audio.wav"))
+    var hasEnded = false
+    let report = try Backup(of: data.path, to: backup).make { _ in
+      if hasEnded { return true }
+      hasEnded = true
+      do {
+        try FileSystem.makeFolders(data.store.folder(of: made.id))
+        try FileSystem.rename(
+          data.store.path(ofPart: uploads[0].id), to: data.store.folder(of: made.id) + "/audio.wav")
+        try live.insert(made)
+        try live.write { db in
+          try db.run("UPDATE uploads SET recording = ? WHERE id = ?", [made.id.text, uploads[0].id.text])
+        }
+        try FileSystem.remove(data.store.path(ofPart: uploads[1].id))
+        _ = try live.deleteUpload(uploads[1].id)
+      } catch {
+        Issue.record(error)
+      }
+      return true
+    }
+    try live.close()
+    #expect(report.recordings == 4 && report.uploads == 1 && report.damaged == [])
+    let restored = data.folder("restored")
+    #expect(try Restoration(of: backup, to: restored).run().damaged == [])
+    let catalog = try Catalog(path: restored + "/catalog.sqlite")
+    #expect(try catalog.recording(made.id) == made)
+    #expect(try catalog.upload(uploads[0].id)?.recording == made.id && catalog.upload(uploads[1].id) == nil)
+    #expect(try catalog.unfinishedUploads().map(\.id) == [uploads[2].id])
+    #expect(try read(restored + "/recordings/\(made.id)/audio.wav") == "sound 0")
+  }
+
+  @Test("the secret that signs tokens is backed up and restored, readable only for its owner")
+  func tokenSecret() throws {
+    try write("a secret of 43 characters\n", to: data.path + "/token-secret")
+    _ = try Backup(of: data.path, to: backup).make()
+    let restored = data.folder("restored")
+    #expect(try Restoration(of: backup, to: restored).run().damaged == [])
+    #expect(try read(restored + "/token-secret") == "a secret of 43 characters\n")
+    let mode = try FileManager.default.attributesOfItem(atPath: restored + "/token-secret")[.posixPermissions] as? Int
+    #expect(mode.map { $0 & 0o077 } == 0)
+  }
+
   @Test("what is left of a backup is restored even if its catalog is damaged")
   func damagedCatalog() throws {
     _ = try Backup(of: data.path, to: backup, method: .copy).make()

@@ -27,7 +27,7 @@ final class TokenSecrets: Sendable {
   }
 
   /// The file of the service's own secret in a folder.
-  static func ownPath(in directory: String) -> String { directory + "/token-secret" }
+  static func ownPath(in directory: String) -> String { directory + "/" + MediaStore.tokenSecret }
 
   /// Reads the service's own secret. Returns nil if it has not been made: there is no file, or an empty one. Throws
   /// `KeyFileError` if there is something else that can't be used.

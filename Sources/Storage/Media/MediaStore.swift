@@ -182,6 +182,9 @@ package final class MediaStore: Sendable {
     try FileSystem.syncFolder(directory)
   }
 
+  /// The name of the file with the secret that signs tokens, if the service has made one.
+  package static let tokenSecret = "token-secret"
+
   /// The path of the catalog.
   package var catalogPath: String { directory + "/catalog.sqlite" }
 

@@ -6,10 +6,12 @@ import Glibc
 //   BACKUP/catalog.sqlite           a snapshot of the catalog (VACUUM INTO)
 //   BACKUP/recordings/<id>/…        the files of every recording in it
 //   BACKUP/uploads/<id>.part        the acknowledged bytes of unfinished uploads
+//   BACKUP/token-secret             the secret that signs tokens, if the service has made one
 //   BACKUP/SHA256SUMS               "<64 digits>  <path>" for each file, in the format of sha256sum -c
 //
 // The catalog is copied first, then the files. Files never change once they have a row, so those of a recording in the
-// catalog are right whenever they are read; a recording deleted in between is dropped from the backup too. The backup
+// catalog are right whenever they are read; a recording deleted in between is dropped from the backup too. The bytes of
+// an upload that has ended in between are a recording's by now, whose row is read from the live catalog. The backup
 // appears under its name once all of it is on disk; in an existing empty folder, SHA256SUMS appears last.
 
 /// Copies a data directory to a backup, even while a service uses it.
@@ -66,11 +68,16 @@ package struct Backup: Sendable {
     return report
   }
 
+  /// Opens a catalog that a service may use.
+  fileprivate static func openLive(_ path: String) throws -> DatabaseQueue {
+    var configuration = Configuration()
+    configuration.busyMode = .timeout(30)
+    return try DatabaseQueue(path: path, configuration: configuration)
+  }
+
   private func copyCatalog(from path: String, to copy: String) throws(StorageError) {
     do {
-      var configuration = Configuration()
-      configuration.busyMode = .timeout(30)
-      let live = try DatabaseQueue(path: path, configuration: configuration)
+      let live = try Self.openLive(path)
       defer { try? live.close() }
       try live.writeWithoutTransaction { try $0.execute(sql: "VACUUM INTO ?", arguments: [copy]) }
     } catch {
@@ -113,6 +120,7 @@ private struct BackupContents {
       try take(unreadable: id, from: source + "/recordings/" + id.text)
     }
     for upload in try catalog.unfinishedUploads() { try take(upload, from: source, catalog) }
+    try takeSecret(from: source + "/" + MediaStore.tokenSecret)
     // The removals' files aren't in the backup, so their IDs would stay in it forever.
     try catalog.forgetRemovals(catalog.removals())
     try catalog.close()
@@ -179,13 +187,45 @@ private struct BackupContents {
     do {
       try FileSystem.copy(source + "/" + inner, to: folder + "/" + inner, bytes: upload.offset)
     } catch .io(_, _, ENOENT) {
-      _ = try catalog.deleteUpload(upload.id)
+      try follow(upload, in: source, catalog)
       return
     }
     let found = try measure(inner)
     try note(inner, digest: found.sha256)
     report.uploads += 1
     report.bytes += found.bytes
+  }
+
+  /// Takes the recording that an upload has become since the catalog was copied. Drops the upload if it was canceled or
+  /// its recording deleted.
+  private mutating func follow(_ upload: Upload, in source: String, _ catalog: Catalog) throws(StorageError) {
+    guard let recording = try Self.recording(madeOf: upload.id, in: source + "/catalog.sqlite") else {
+      _ = try catalog.deleteUpload(upload.id)
+      return
+    }
+    try catalog.insert(recording, jobs: [], finishing: upload.id, expiresAt: upload.expiresAt)
+    try take(recording, from: source + "/recordings/" + recording.id.text, catalog)
+  }
+
+  private static func recording(madeOf upload: UploadID, in path: String) throws(StorageError) -> Recording? {
+    do {
+      let live = try Backup.openLive(path)
+      defer { try? live.close() }
+      return try live.read { db in
+        try Row.fetchOne(
+          db, sql: "SELECT * FROM recordings WHERE id = (SELECT recording FROM uploads WHERE id = ?)",
+          arguments: [upload.text]
+        ).map { try RecordingRow(row: SQLRow($0)).recording }
+      }
+    } catch {
+      throw StorageError(error).naming(path)
+    }
+  }
+
+  /// A link would change with the secret.
+  private mutating func takeSecret(from path: String) throws(StorageError) {
+    do { try FileSystem.copy(path, to: folder + "/" + MediaStore.tokenSecret) } catch .io(_, _, ENOENT) { return }
+    try note(MediaStore.tokenSecret, digest: measure(MediaStore.tokenSecret).sha256)
   }
 
   /// Returns false if the file is missing.
