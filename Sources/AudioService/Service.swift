@@ -274,6 +274,7 @@ package final class Service: Sendable {
     }
     // An earlier run may have ended between a deletion and its erasure.
     context.erasure.note()
+    context.auditOutbox?.start()
     retention.start()
     if context.media.bucket == nil { context.scrub.start() }
     watcher.start()
@@ -331,6 +332,7 @@ package final class Service: Sendable {
       context.log.failure("the clock could not be noted", ["error": logText(error)])
     }
     context.erasure.finish()
+    context.auditOutbox?.stop()
     closeCatalog()
     context.log.notice("stopped")
   }

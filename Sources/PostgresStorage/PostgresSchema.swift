@@ -138,6 +138,12 @@ package enum PostgresSchema {
 
     CREATE TABLE removals (id text COLLATE "C" PRIMARY KEY);
 
+    CREATE TABLE audit_lines (
+      id text COLLATE "C" PRIMARY KEY,
+      line text COLLATE "C" NOT NULL,
+      due bigint NOT NULL
+    );
+
     CREATE TABLE heartbeat (
       id bigint PRIMARY KEY CHECK (id = 1),
       beats bigint NOT NULL,

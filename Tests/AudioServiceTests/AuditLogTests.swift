@@ -77,7 +77,36 @@ import Webhooks
     let lines = try Self.lines(path).filter { $0["action"] as? String == "retention" }
     let told = lines.map { ["\($0["id"] ?? "")", "\($0["tenant"] ?? "")"] }
     #expect(Set(told) == [[ours.text, "ours"], [theirs.text, "theirs"]])
-    #expect(lines.allSatisfy { $0.count == 4 && $0["time"] is String })
+    #expect(lines.allSatisfy { $0.count == 5 && $0["time"] is String && $0["entry"] is String })
+    await keyed.bench.runner.stop()
+  }
+
+  @Test func whatACrashLeavesUnwrittenIsWrittenByTheNextStart() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/audit.jsonl"
+    let keyed = try KeyedBench { $0.auditLogPath = path }
+    let outbox = try #require(keyed.bench.context.auditOutbox)
+    let id = try await keyed.recording()
+    _ = try await keyed.bench.finished(#require(try keyed.bench.catalog.recording(id)?.waveformJob))
+    #expect(try await keyed.status(.patch, "/v1/recordings/\(id)", body: "{\"name\":\"b\"}") == 200)
+    #expect(try await keyed.status(.patch, "/v1/recordings/\(id)", body: "{}") == 400)
+    let written = try Self.lines(path)
+    let entries = Set(written.compactMap { $0["entry"] as? String })
+    #expect(written.count == 2 && entries.count == 2)
+    // As if the process had ended before it deleted the rows, and the log had lost its end.
+    try "".write(toFile: path, atomically: false, encoding: .utf8)
+    #expect(outbox.writeOut(all: true))
+    let again = try Self.lines(path)
+    #expect(Set(again.compactMap { $0["entry"] as? String }) == entries)
+    #expect(again.map { $0["action"] as? String } == written.map { $0["action"] as? String })
+    #expect(again.allSatisfy { $0["status"] == nil && $0["key"] as? String == "ours" })
+    #expect(again[0]["location"] as? String == "/v1/recordings/\(id)" && again[1]["id"] as? String == id.text)
+    #expect(outbox.writeOut(all: true))
+    #expect(try Self.lines(path).count == 2)
+    // A clean stop leaves nothing to write.
+    #expect(try await keyed.status(.delete, "/v1/recordings/\(id)") == 204)
+    outbox.stop()
+    #expect(try keyed.bench.catalog.takeAuditLines(all: true) == [])
     await keyed.bench.runner.stop()
   }
 

@@ -10,6 +10,8 @@ import Webhooks
 final class Context: Sendable {
   let configuration: Configuration
   let access: Access
+  /// nil without an audit log.
+  let auditOutbox: AuditOutbox?
   let accounts: TenantAccounts
   /// Private, so that no handler reads or changes rows except through the catalog of its caller.
   private let wholeCatalog: Catalog
@@ -61,6 +63,7 @@ final class Context: Sendable {
   ) {
     self.configuration = configuration
     self.access = access
+    auditOutbox = access.audit.map { AuditOutbox($0, catalog, log) }
     accounts = TenantAccounts(access, defaults: configuration.tenantLimits)
     wholeCatalog = catalog
     self.media = media

@@ -1,15 +1,21 @@
 // The audit log: who changed what and who read whose audio, one JSON object per line:
 //
-//   {"action":"DELETE /v1/recordings/{id}","id":"0199…","key":"ci","location":"…","peer":"192.0.2.1:50312",
-//    "request_id":"…","status":204,"tenant":"acme","time":"2026-11-21T04:05:06.789Z","token":"…"}
+//   {"action":"DELETE /v1/recordings/{id}","entry":"0199…","id":"0199…","key":"ci","location":"…",
+//    "peer":"192.0.2.1:50312","request_id":"…","status":204,"tenant":"acme","time":"2026-11-21T04:05:06.789Z",
+//    "token":"…"}
 //
-// `action` is the route, or “retention” for a recording deleted because of its age, `id` what its path names,
-// `location` what was created, `token` the ID of a token, `peer` the address of the client, as a trusted proxy names it
-// if there is one. Empty members are left out. No line has a key, a token, a query, or a name that a client chose.
+// `action` is the route, or “retention” for a recording deleted because of its age, `entry` the identifier of the line
+// of a change, `id` what its path names, `location` what was created, `token` the ID of a token, `peer` the address of
+// the client, as a trusted proxy names it if there is one. Empty members are left out. No line has a key, a token, a
+// query, or a name that a client chose.
 //
 // The line of a change is on disk before its response is sent; that of a read is written before it, too, and on disk
-// with the next change's. Refused requests aren't in it: they change nothing, and the ordinary log has them. Nor are
-// resumable uploads that are given up because the service can't read what was sent.
+// with the next change's. The transaction of a change also keeps its line in the catalog until it is in the log (see
+// AuditTrail): if the service ends in between, the line is written later, without the status. It may then be there
+// twice.
+//
+// Refused requests that change nothing aren't in it; the ordinary log has them. Nor are resumable uploads that are
+// given up because the service can't read what was sent.
 
 import Dispatch
 import FoundationEssentials
@@ -86,6 +92,25 @@ final class AuditLog: Sendable {
     }
   }
 
+  /// Does the same with `isDurable`. Blocks.
+  func writeAndWait(_ line: [UInt8]) -> Bool { Self.waiting { await self.write(line, isDurable: true) } }
+
+  /// Waits for an asynchronous call that doesn't need this thread.
+  static func waiting(_ call: @escaping @Sendable () async -> Bool) -> Bool {
+    let answer = Answer()
+    Task {
+      answer.value.store(await call(), ordering: .sequentiallyConsistent)
+      answer.isThere.signal()
+    }
+    answer.isThere.wait()
+    return answer.value.load(ordering: .sequentiallyConsistent)
+  }
+
+  private final class Answer: Sendable {
+    let value = Atomic(false)
+    let isThere = DispatchSemaphore(value: 0)
+  }
+
   private func flush() {
     let (pending, file) = state.withLock { state in
       defer { state.waiting = [] }
@@ -120,6 +145,7 @@ final class AuditLog: Sendable {
 struct AuditLine: Encodable {
   var time: String
   var action: String
+  var entry: String?
   var id: String?
   var location: String?
   var tenant, key, token: String?
@@ -127,11 +153,11 @@ struct AuditLine: Encodable {
   var requestId: String?
   var status: Int?
 
-  /// The line with its newline.
-  var bytes: [UInt8] {
+  /// The line without its newline.
+  var text: String {
     let encoder = JSONEncoder()
     encoder.keyEncodingStrategy = .convertToSnakeCase
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return ((try? encoder.encode(self)).map { Array($0) } ?? []) + [UInt8(ascii: "\n")]
+    return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
 }

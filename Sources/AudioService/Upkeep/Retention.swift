@@ -53,7 +53,7 @@ final class Retention: Sendable {
     var count = 0
     do {
       // A change that can't be recorded must not be made.
-      if let audit, !Self.waiting({ await audit.canWrite() }) {
+      if let audit, !AuditLog.waiting({ await audit.canWrite() }) {
         context.log.failure("old recordings could not be deleted", ["error": "the audit log can't be written"])
         return 0
       }
@@ -62,7 +62,7 @@ final class Retention: Sendable {
         let deleted: [Owned<Recording>]
         do throws(StorageError) {
           deleted = try context.blobs.makingRoom { () throws(StorageError) in
-            try catalog.deleteRecordings(createdBefore: instant, limit: batch, of: tenant, except: Set(ownAges.keys))
+            try delete(createdBefore: instant, limit: batch, of: tenant)
           }
         } catch .diskFull where batch > 1 {
           // Fewer need less room.
@@ -71,10 +71,7 @@ final class Retention: Sendable {
         }
         for deletion in deleted { removeFiles(of: deletion.id) }
         count += deleted.count
-        guard record(deleted) else {
-          context.log.failure("the audit log could not be written")
-          break
-        }
+        guard context.auditOutbox?.writeOut() ?? true else { break }
         if deleted.count < batch { break }
       }
     } catch {
@@ -86,33 +83,28 @@ final class Retention: Sendable {
 
   private var audit: AuditLog? { context.access.audit }
 
-  /// Writes the deletions to the audit log, if there is one. Returns false if that fails. Blocks.
-  private func record(_ deleted: [Owned<Recording>]) -> Bool {
-    guard let audit, !deleted.isEmpty else { return true }
+  /// Deletes a batch of rows; with an audit log, in the same transaction as their lines.
+  private func delete(
+    createdBefore instant: Timestamp, limit: Int, of tenant: Tenant?
+  ) throws(StorageError) -> [Owned<Recording>] {
+    let trail = audit == nil ? nil : AuditTrail(isDueAtOnce: true, Self.lines)
+    let result = AuditTrail.$current.withValue(trail) {
+      Result { () throws(StorageError) in
+        try catalog.deleteRecordings(createdBefore: instant, limit: limit, of: tenant, except: Set(ownAges.keys))
+      }
+    }
+    return try result.get()
+  }
+
+  @Sendable private static func lines(about changes: CatalogChanges) -> [AuditEntry] {
     let time = Timestamp.now.rfc3339
-    let lines = deleted.flatMap { deletion in
-      AuditLine(
-        time: time, action: "retention", id: deletion.id.text,
-        tenant: deletion.tenant == .none ? nil : deletion.tenant.name
-      ).bytes
+    return changes.deleted.map { deletion in
+      let entry = AuditEntry.newID()
+      let line = AuditLine(
+        time: time, action: "retention", entry: entry, id: deletion.id.text,
+        tenant: deletion.tenant == .none ? nil : deletion.tenant.name)
+      return AuditEntry(id: entry, line: line.text)
     }
-    return Self.waiting { await audit.write(lines, isDurable: true) }
-  }
-
-  /// Waits for an asynchronous call that doesn't need this thread.
-  private static func waiting(_ call: @escaping @Sendable () async -> Bool) -> Bool {
-    let answer = Answer()
-    Task {
-      answer.value.store(await call(), ordering: .sequentiallyConsistent)
-      answer.isThere.signal()
-    }
-    answer.isThere.wait()
-    return answer.value.load(ordering: .sequentiallyConsistent)
-  }
-
-  private final class Answer: Sendable {
-    let value = Atomic(false)
-    let isThere = DispatchSemaphore(value: 0)
   }
 
   private func removeFiles(of id: RecordingID) {

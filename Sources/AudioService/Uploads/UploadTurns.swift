@@ -1,5 +1,6 @@
 import Dispatch
 import Jobs
+import Storage
 
 /// Runs what is done with one upload, one piece of work at a time, in the order in which it was asked for.
 ///
@@ -20,7 +21,7 @@ final class UploadTurns: Sendable {
   /// Runs work that doesn't wait for the store.
   func run<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
     try await withCheckedThrowingContinuation { continuation in
-      queue.async { continuation.resume(with: Result { try body() }) }
+      queue.async(execute: AuditTrail.carrying { continuation.resume(with: Result { try body() }) })
     }
   }
 

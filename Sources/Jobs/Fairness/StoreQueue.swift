@@ -127,6 +127,7 @@ package final class StoreQueue: Sendable {
       return true
     }
     let client: Client? = if case .transfer(let client) = load { client } else { nil }
+    let body = AuditTrail.carrying(body)
     let (isTaken, begun) = state.withLock { state -> (Bool, (DispatchQueue, Work)?) in
       guard state.begins(client) || hasRoom(for: client, state) else { return (false, nil) }
       let work = Work(body: body, client: client)

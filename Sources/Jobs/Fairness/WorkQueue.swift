@@ -1,4 +1,5 @@
 import Dispatch
+import Storage
 
 /// Runs blocking work (SQLite, files), so that connections' queues never wait for a disk.
 package final class WorkQueue: Sendable {
@@ -10,9 +11,8 @@ package final class WorkQueue: Sendable {
   /// Runs `body` on a worker thread and returns its result.
   package func run<R: Sendable, E: Error>(_ body: @escaping @Sendable () throws(E) -> R) async throws(E) -> R {
     let result: Result<R, E> = await withCheckedContinuation { continuation in
-      queue.async {
-        continuation.resume(returning: Result { () throws(E) in try body() })
-      }
+      queue.async(
+        execute: AuditTrail.carrying { continuation.resume(returning: Result { () throws(E) in try body() }) })
     }
     return try result.get()
   }

@@ -39,7 +39,7 @@ extension Catalog {
   package var keyLeaseSeconds: Double { leaseTerms.seconds }
 
   fileprivate func holdKey(of tenant: Tenant, scope: String, key: String) throws(StorageError) -> KeyHold {
-    try write(.statementLocks) { db in
+    try write(.statementLocks, isAudited: false) { db in
       let now = try now(db)
       let count = try db.run(
         """
@@ -54,7 +54,7 @@ extension Catalog {
   }
 
   fileprivate func releaseKey(of tenant: Tenant, scope: String, key: String) throws(StorageError) {
-    try write(.statementLocks) { _ = try dropKey(of: tenant, scope: scope, key: key, $0) }
+    try write(.statementLocks, isAudited: false) { _ = try dropKey(of: tenant, scope: scope, key: key, $0) }
   }
 
   /// Prolongs the leases of all keys that this process holds.

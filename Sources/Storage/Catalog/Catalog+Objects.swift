@@ -22,7 +22,7 @@ extension Catalog {
 
   /// The same for any objects of a bucket. One that a collection has taken stays taken.
   func announce(_ keys: [String]) throws(StorageError) {
-    try write(.statementLocks) { db in
+    try write(.statementLocks, isAudited: false) { db in
       let due = try now(db) + Self.settlingSeconds
       for key in Set(keys).sorted() {
         try db.run(

@@ -192,13 +192,14 @@ package final class Catalog: Sendable {
   /// Runs `body` in a transaction and describes what it has changed. `kind` names the change to people.
   @discardableResult
   func write<Value: Sendable>(
-    _ isolation: SQLIsolation = .serializable, describing time: DescribingTime = .now, kind: StaticString = #function,
+    _ isolation: SQLIsolation = .serializable, describing time: DescribingTime = .now, isAudited: Bool = true,
+    kind: StaticString = #function,
     _ body: @Sendable (CatalogTransaction) throws -> Value
   ) throws(StorageError) -> Value {
     // Under a lock, the catalog is in the same folder as the media. Several nodes' isn't, and must not wait for theirs.
     if !isShared { try descriptions.withLock { $0 }?.store.checkClaim() }
     let (value, changed, undescribed) = try writeTimes.time { () throws(StorageError) in
-      try commit(isolation, kind, body)
+      try commit(isolation, kind, isAudited ? AuditTrail.current : nil, body)
     }
     // First, because a description may take a store's time.
     tell(changed)
@@ -213,30 +214,36 @@ package final class Catalog: Sendable {
 
   private func tell(_ changed: CatalogChanges) { onChange.withLock { $0 }?.call(changed) }
 
-  /// Runs `body` in a transaction. Returns its result, what it changed, and the recordings that have to be described.
+  /// Runs `body` in a transaction, which also has the lines of a trail. Returns its result, what it changed, and the
+  /// recordings that have to be described.
   private func commit<Value: Sendable>(
-    _ isolation: SQLIsolation, _ kind: StaticString, _ body: @Sendable (CatalogTransaction) throws -> Value
+    _ isolation: SQLIsolation, _ kind: StaticString, _ trail: AuditTrail?,
+    _ body: @Sendable (CatalogTransaction) throws -> Value
   ) throws(StorageError) -> (Value, CatalogChanges, Set<RecordingID>) {
     defer { writes.wrappingAdd(1, ordering: .sequentiallyConsistent) }
     let committed: (Value, CatalogChanges, Set<RecordingID>)
+    let isNoted: Bool
     let hold = WriteHold(writeWatch, kind)
     defer { hold.end() }
     do throws(StorageError) {
-      committed = try engine.write(isolation) { session in
+      (committed, isNoted) = try engine.write(isolation) { session in
         hold.begin()
         let transaction = CatalogTransaction(session, hold)
         let value = try body(transaction)
         let (changes, undescribed) = (transaction.changes, transaction.recordingsToDescribe)
         try promiseDescriptions(of: undescribed, transaction)
+        let isNoted = try trail?.note(changes, at: time, transaction) ?? false
         try feed?.announce(changes, in: session)
-        return (value, changes, undescribed)
+        return ((value, changes, undescribed), isNoted)
       }
     } catch .outcomeUnknown {
       // It may have been committed, or be later.
+      trail?.noteCommit()
       feed?.doubtOwn()
       changes.addToAll()
       throw .outcomeUnknown
     }
+    if isNoted { trail?.noteCommit() }
     // Before `writes`, so that a reader that sees the new count also sees which rows have changed.
     changes.add(committed.1)
     return committed

@@ -11,6 +11,8 @@ final class CatalogTransaction: SQLSession {
   private var undescribed: Set<RecordingID> = []
   private var jobs: [JobID: JobChange] = [:]
   private var leavesTraces = false
+  /// Whether a row may have been inserted, changed or deleted.
+  private(set) var hasChanged = false
 
   init(_ session: any SQLSession, _ hold: WriteHold? = nil) { (self.session, self.hold) = (session, hold) }
 
@@ -20,7 +22,9 @@ final class CatalogTransaction: SQLSession {
 
   func rows(_ sql: String, bound arguments: [SQLValue]) throws(StorageError) -> [SQLRow] {
     hold?.note(sql)
-    return try session.rows(sql, bound: arguments)
+    let rows = try session.rows(sql, bound: arguments)
+    if !rows.isEmpty, sql.contains(" RETURNING ") { hasChanged = true }
+    return rows
   }
 
   func eachRow(_ sql: String, bound arguments: [SQLValue], _ body: (SQLRow) throws -> Bool) throws {
@@ -31,7 +35,9 @@ final class CatalogTransaction: SQLSession {
   @discardableResult
   func run(_ sql: String, bound arguments: [SQLValue]) throws(StorageError) -> Int {
     hold?.note(sql)
-    return try session.run(sql, bound: arguments)
+    let count = try session.run(sql, bound: arguments)
+    if count > 0 { hasChanged = true }
+    return count
   }
 
   // MARK: Changes

@@ -155,6 +155,12 @@ enum Schema {
 
     CREATE TABLE removals (id TEXT NOT NULL PRIMARY KEY) STRICT;
 
+    CREATE TABLE audit_lines (
+      id TEXT NOT NULL PRIMARY KEY,
+      line TEXT NOT NULL,
+      due INTEGER NOT NULL
+    ) STRICT;
+
     CREATE TABLE heartbeat (
       id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
       beats INTEGER NOT NULL,

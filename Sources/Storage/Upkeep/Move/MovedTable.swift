@@ -71,6 +71,7 @@ struct MovedTable: Sendable {
       """
       id tenant name recording noise sample_rate channels spectrum version created_at changed_at is_deleted
       """),
+    MovedTable("audit_lines", "id line due"),
     MovedTable("usage", key: "tenant", "tenant recordings bytes"),
     MovedTable("job_seconds", key: "tenant, day", "tenant day milliseconds"),
   ]
