@@ -169,7 +169,7 @@ import Testing
     "an unexplained folder is set aside, whatever is wrong with its description",
     arguments: [
       "", "{}", "not JSON", #"{"version":1}"#, #"{"version":2,"recording":{}}"#, "the description of another recording",
-      "an audio file elsewhere", "no audio file", "a duration that is no number",
+      "an audio file elsewhere", "no audio file", "a length below zero",
     ])
   func orphans(description: String) throws {
     let id = try upload("sound").id
@@ -180,8 +180,8 @@ import Testing
     case "an audio file elsewhere":
       try write(read(path).replacing("audio.wav", with: "../\(other)/audio.wav"), to: path)
     case "no audio file": try FileSystem.rename(store.folder(of: id) + "/audio.wav", to: folder("audio.wav"))
-    case "a duration that is no number":
-      try write(read(path).replacing(#""duration":1"#, with: #""duration":-1"#), to: path)
+    case "a length below zero":
+      try write(read(path).replacing(#""frames":9"#, with: #""frames":-9"#), to: path)
     case "": try FileSystem.remove(path)
     default: try write(description, to: path)
     }
