@@ -52,7 +52,7 @@ struct WorkerFenceTests {
     "a worker may do what it needs to",
     arguments: [
       "nothing", "read-limit", "signal-self", "read-source", "work-on-files", "allocate-some", "dump",
-      "rights", "capabilities", "reading-read-source", "wait-for-child", "making-many-files",
+      "rights", "capabilities", "reading-read-source", "wait-for-child", "making-full-files",
     ], ways)
   func allowed(_ deed: String, _ way: String) throws {
     #expect(try outcome(of: way + deed) == Outcome(output: "0"))

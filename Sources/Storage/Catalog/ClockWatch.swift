@@ -77,7 +77,8 @@ struct ClockWatch {
     self.start = start
     let isNew = start - last > Self.tolerance
     let wait = max(memory.doubtLeft, isNew ? isProven ? Self.doubtTime : min(start - last, Self.doubtTime) : 0)
-    guard start - (last - memory.lead) > Self.tolerance, wait > 0 else { return }
+    // A jump that was heard since this process began is proven.
+    guard jump == nil, start - (last - memory.lead) > Self.tolerance, wait > 0 else { return }
     jump = (last - memory.lead, now + min(wait, Self.doubtTime), isProven)
   }
 
