@@ -141,6 +141,22 @@ import Waveform
     #expect(readers.counts == (0, 4))
   }
 
+  @Test("an open file is read although it was deleted, by the same reader or another one")
+  func deleted() throws {
+    let (readers, path, window) = (readers(), try sound(), try Self.window())
+    let file = try OpenFile(path: path)
+    let slice = try readers.read(file) { (reader) throws(ReaderFailure) in try reader.slice(window) }
+    try FileManager.default.removeItem(atPath: path)
+    for started in [1, 2] {
+      #expect(try readers.read(file) { (reader) throws(ReaderFailure) in try reader.slice(window) } == slice)
+      #expect(readers.counts == (1, started))
+      readers.closeAll()
+    }
+    #expect(throws: ReaderFailure.unopened(ENOENT)) {
+      try readers.read(path) { (reader) throws(ReaderFailure) in try reader.slice(window) }
+    }
+  }
+
   @Test("there are never more readers than the limit: those that aren't used make room, and the others refuse")
   func limited() throws {
     let (readers, window) = (readers(), try Self.window())

@@ -88,6 +88,8 @@ final class WavePart: Sendable {
   private let context: Context
   private let client: Client
   private let local: LocalFile
+  /// The same file, which stays readable when its recording is deleted.
+  private let file: OpenFile
   /// The length of the WAV file, in bytes.
   let length: Int64
 
@@ -96,8 +98,15 @@ final class WavePart: Sendable {
     of local: LocalFile, _ part: FramePart, of recording: RecordingID, room: TallyPlace, for client: Client,
     _ context: Context
   ) async throws {
-    length = try await context.samples.run(for: client, countsAsJob: true) { [readers = context.readers] in
-      try readers.read(local, of: recording) { (reader) throws(ReaderFailure) in try reader.partLength(part.frames) }
+    (file, length) = try await context.samples.run(for: client, countsAsJob: true) { [readers = context.readers] in
+      let file: OpenFile
+      do throws(ReaderFailure) { file = try OpenFile(path: local.path) } catch {
+        throw ServiceError(error, of: recording)
+      }
+      let length = try readers.read(file, of: recording) { (reader) throws(ReaderFailure) in
+        try reader.partLength(part.frames)
+      }
+      return (file, length)
     }
     (self.local, self.part, self.recording) = (local, part, recording)
     (self.room, self.client, self.context) = (room, client, context)
@@ -111,7 +120,7 @@ final class WavePart: Sendable {
       guard from < range.upperBound else { return nil }
       let limit = min(range.upperBound - from, Self.pieceBytes)
       let piece = try await context.samples.run(for: client, isUnderWay: true, countsAsJob: true) { [self] in
-        try context.readers.read(local, of: recording) { (reader) throws(ReaderFailure) in
+        try context.readers.read(file, of: recording) { (reader) throws(ReaderFailure) in
           try reader.part(part.frames, from: from, limit: limit)
         }
       }

@@ -158,6 +158,13 @@ extension SampleReaders {
     defer { withExtendedLifetime(file) {} }
     do throws(ReaderFailure) { return try read(file.path, body) } catch { throw ServiceError(error, of: id) }
   }
+
+  /// Does that with an open file, which may have been deleted since.
+  func read<R>(
+    _ file: OpenFile, of id: RecordingID, _ body: (SampleReader) throws(ReaderFailure) -> R
+  ) throws(ServiceError) -> R {
+    do throws(ReaderFailure) { return try read(file, body) } catch { throw ServiceError(error, of: id) }
+  }
 }
 
 extension ServiceError {

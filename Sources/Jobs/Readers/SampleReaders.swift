@@ -59,16 +59,31 @@ package final class SampleReaders: Sendable {
   package func read<R>(
     _ path: String, _ body: (SampleReader) throws(ReaderFailure) -> R
   ) throws(ReaderFailure) -> R {
-    guard let file = FileState(path: path) else { throw .unopened(errno) }
-    let (known, start) = try take(file)
-    defer { state.withLock { $0.usedCount -= 1 } }
+    guard let state = FileState(path: path) else { throw .unopened(errno) }
+    return try read(state, { () throws(ReaderFailure) in try OpenFile(path: path) }, body)
+  }
+
+  /// Returns what `body` makes of a reader of an open file, which may have been deleted since. Blocks. Throws what
+  /// `body` throws. If all readers are used, throws `.slow`.
+  package func read<R>(
+    _ file: OpenFile, _ body: (SampleReader) throws(ReaderFailure) -> R
+  ) throws(ReaderFailure) -> R {
+    try read(file.state, { () throws(ReaderFailure) in file }, body)
+  }
+
+  private func read<R>(
+    _ state: FileState, _ open: () throws(ReaderFailure) -> OpenFile,
+    _ body: (SampleReader) throws(ReaderFailure) -> R
+  ) throws(ReaderFailure) -> R {
+    let (known, start) = try take(state)
+    defer { self.state.withLock { $0.usedCount -= 1 } }
     let reader: SampleReader
     if let known {
       reader = known
     } else {
-      let open = try OpenFile(path: path)
+      let file = try open()
       started.add(1, ordering: .relaxed)
-      reader = try SampleReader.start(settings, open, label: path, timeoutSeconds: timeoutSeconds)
+      reader = try SampleReader.start(settings, file, label: file.path, timeoutSeconds: timeoutSeconds)
     }
     do throws(ReaderFailure) {
       let result = try body(reader)
@@ -156,13 +171,17 @@ package let monotonicSeconds: @Sendable () -> Double = {
 }
 
 /// A recording's file and its sound map, opened for a reader.
-final class OpenFile: Sendable {
+package final class OpenFile: Sendable {
+  /// The path that it was opened at.
+  let path: String
   let descriptor: Int32
   /// nil if there is none.
   let map: Int32?
   let state: FileState
 
-  init(path: String) throws(ReaderFailure) {
+  /// Opens the file at `path` and the map beside it. Throws `.unopened` if the file can't be opened.
+  package init(path: String) throws(ReaderFailure) {
+    self.path = path
     let flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
     descriptor = unsafe open(path, flags)
     guard descriptor >= 0 else { throw .unopened(errno) }
