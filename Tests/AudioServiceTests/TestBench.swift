@@ -241,7 +241,7 @@ final class TestBench: Sendable {
     let tick = JobID()
     pace.insert(tick, LiveJob(tenant: .none, recording: RecordingID()))
     while try await !condition() {
-      try #require(ContinuousClock.now < deadline, "what was waited for never came")
+      try #require(ContinuousClock.now < deadline, "it never came; the log ends: \(logged.all.suffix(5))")
       await pace.waitForChange(of: tick, seconds: 0.005)
     }
   }
