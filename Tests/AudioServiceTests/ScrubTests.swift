@@ -86,7 +86,7 @@ import Testing
   func conversions() throws {
     let recording = try bench.recording()
     for (format, sha256) in [("mp3", "0"), ("flac", try #require(recording.sha256))] {
-      let key = ObjectKey(recording.id, "audio.\(format)")
+      let key = ObjectKey(recording.id, "converted-1.\(format)")
       try FileManager.default.copyItem(
         atPath: bench.store.path(of: try #require(recording.audioKey)), toPath: bench.store.path(of: key))
       let row = ConversionRow(

@@ -159,7 +159,8 @@ struct BackupTests {
     try FileManager.default.removeItem(atPath: data + "/recordings/\(kept.keys.sorted()[0])/recording.json")
 
     let repaired = try Command.stillwave("check", "--data", data, "--repair")
-    #expect(repaired.status == 0, "\(repaired.errors)")
+    // Which rows the catalog had besides the recordings can't be known.
+    #expect(repaired.status == 1, "\(repaired.errors)")
     let back = try Command.stillwave("restore", backup, "--data", restored)
     #expect(back.status == 0, "\(back.errors)")
     for path in try paths(data) + paths(restored) { #expect(isOwned(path), "\(path)") }
