@@ -142,7 +142,7 @@ ALERTS = {
     "StillwaveCatalogSlow": (40, {"operation": "write"}, None, histogram(
         "stillwave_catalog_seconds", 'operation="write"', "0.5", "1.0")),
     "StillwaveClockDoubtful": (15, {}, None, series("stillwave_clock_doubtful", "", "1x240", "0x240")),
-    "StillwaveFilesAltered": (1, {}, None, series("stillwave_altered_files", "", "1x240", "0x240")),
+    "StillwaveFilesAltered": (1, {}, "1", series("stillwave_altered_files", "", "1x240", "0x240")),
     "StillwaveFeedInterrupted": (5, {}, None, series("stillwave_feed_age_seconds", "", "30x240", "1x240")),
     "StillwaveMirrorsFail": (30, {}, None, both(
         series("stillwave_waveform_mirror_fetches_total", 'outcome="failed"', "0+3x240", "0+1x240"),
