@@ -40,7 +40,7 @@ import Testing
   }
 
   @Test(
-    "a window that no recording has is rejected with the parameter at fault",
+    "a window that no recording has is rejected with the parameter at fault", .secondTier,
     arguments: [
       ("start=2&end=2", "end"), ("start=2&end=1", "end"), ("start=-1&end=1", "start"), ("start=nan", "start"),
       ("end=inf", "end"), ("start=0x1", "start"), ("start=3&end=4", "start"), ("end=0", "end"),
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test(
-    "a part in another format is as long and in the same place, whether libsndfile or ffmpeg encodes it",
+    "a part in another format is as long and in the same place, whether libsndfile or ffmpeg encodes it", .secondTier,
     arguments: ["flac", "mp3", "ogg", "opus"], [44_100, 96_000])
   func formats(format: String, rate: Int) throws {
     let server = try TestServer()

@@ -105,7 +105,7 @@ struct BucketCheckTests {
     #expect(!FileManager.default.fileExists(atPath: copy))
   }
 
-  @Test func aStoreThatHangsEndsTheCheckWithAnError() throws {
+  @Test(.secondTier) func aStoreThatHangsEndsTheCheckWithAnError() throws {
     cluster.store.command.signal(SIGSTOP)
     defer { cluster.store.command.signal(SIGCONT) }
     let found = try cluster.check()

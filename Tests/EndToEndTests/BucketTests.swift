@@ -77,7 +77,7 @@ struct BucketTests {
     try two.stop()
   }
 
-  @Test("of a long waveform, a node that has nothing of it fetches what a window shows")
+  @Test("of a long waveform, a node that has nothing of it fetches what a window shows", .secondTier)
   func partsOfAWaveform() throws {
     // 15 MB of waveform.
     let recording = try one.client.upload(try LongClip.flac(cluster.folder, seconds: 1800), name: "long.flac")
@@ -178,7 +178,7 @@ struct BucketTests {
     #expect(try eventually(withinSeconds: 20) { try one.client.get("/readyz").status == 200 })
   }
 
-  @Test func whileTheStoreIsSilentManyRenamesHoldUpNeitherEachOtherNorReadsNorLeases() throws {
+  @Test(.secondTier) func whileTheStoreIsSilentManyRenamesHoldUpNeitherEachOtherNorReadsNorLeases() throws {
     try two.stop()
     let ids = try (0..<40).map { number in
       try #require(try one.client.upload(BadUploadTests.tone.bytes, name: "\(number).wav")["id"].string)

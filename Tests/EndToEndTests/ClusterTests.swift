@@ -196,7 +196,7 @@ struct ClusterTests {
     #expect(try dying.client.recording(derived)["waveform"]["state"].string == "ready")
   }
 
-  @Test func jobsOfDrainedNodesAreGivenBackAndNoAttemptCountsAsFailedOrLost() throws {
+  @Test(.secondTier) func jobsOfDrainedNodesAreGivenBackAndNoAttemptCountsAsFailedOrLost() throws {
     try one.stop()
     try two.stop()
     // Leases that don't end meanwhile.

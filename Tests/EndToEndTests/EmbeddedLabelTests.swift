@@ -75,7 +75,7 @@ import Testing
     return (found.map(text), (found.first?["words"].array ?? []).map(text))
   }
 
-  @Test("chapters of each container", arguments: ["mp4", "m4a", "mkv", "opus", "mp3", "mov", "webm"])
+  @Test("chapters of each container", .secondTier, arguments: ["mp4", "m4a", "mkv", "opus", "mp3", "mov", "webm"])
   func chapters(ending: String) throws {
     let codec: [String] = ["webm": ["-c:a", "libopus"], "mp3": ["-c:a", "libmp3lame"]][ending] ?? []
     let path = try ffmpeg(

@@ -12,7 +12,7 @@ import Testing
   private static let tag2 = Array("ID3".utf8) + [4, 0, 0, 0, 0, 2, 0] + [UInt8](repeating: 0, count: 256)
   private static let tag1 = Array("TAG".utf8) + [UInt8](repeating: 0x20, count: 125)
 
-  @Test("sound is found after zeros, byte order marks, tags, and noise of up to 64 KiB", arguments: kinds)
+  @Test("sound is found after zeros, byte order marks, tags, and noise of up to 64 KiB", .secondTier, arguments: kinds)
   func front(_ ending: String, container: String, codec: [String]) throws {
     let server = try TestServer()
     let path = server.folder.file("plain." + ending)

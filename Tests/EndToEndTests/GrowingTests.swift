@@ -24,7 +24,7 @@ struct GrowingTests {
     try server.stop()
   }
 
-  @Test func theAvailablePartKeepsUpWithTheProgress() throws {
+  @Test(.secondTier) func theAvailablePartKeepsUpWithTheProgress() throws {
     let server = try TestServer()
     let client = server.client
     let recording = try client.upload(try LongClip.flac(server.folder), name: "long.flac")

@@ -62,7 +62,7 @@ import Testing
       .map { $0.split(separator: ",").dropFirst(4).prefix(2).joined() }
   }
 
-  @Test("a 2 GB mov is read, shown, and cleaned like a small one, in as little memory")
+  @Test("a 2 GB mov is read, shown, and cleaned like a small one, in as little memory", .secondTier)
   func film() throws {
     let server = try TestServer()
     let (path, small) = try film(in: server.folder)

@@ -27,7 +27,7 @@ import Testing
   /// The maximum error of a sample from the transforms and their inverses, in 24-bit steps: -134 dBFS.
   private static let rounding = 4
 
-  @Test("lossless sound stays lossless, sample by sample, and names match the format")
+  @Test("lossless sound stays lossless, sample by sample, and names match the format", .secondTier)
   func kept() throws {
     let server = try TestServer("--workers", "2")
     let material = try PositionRow.Material(in: server.folder)

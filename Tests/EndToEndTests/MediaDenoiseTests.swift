@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(
-    "the pictures are copied, and the clean sound is where it was",
+    "the pictures are copied, and the clean sound is where it was", .secondTier,
     arguments: [
       ("phone.mp4", "aac"), ("phone.mov", "aac"), ("camera.mov", "pcm_s24"), ("fragmented.mp4", "aac"),
       ("browser.webm", "opus"), ("film.mkv", "opus"), ("film-aac.mkv", "aac"), ("varying-rate.mp4", "aac"),

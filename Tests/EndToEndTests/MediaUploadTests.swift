@@ -61,7 +61,7 @@ import Testing
     (clip("reordered.mp4", "mp4", "aac", video: video + ["-preset", "medium", "-bf", "3"], ["-c:a", "aac"]), 0),
   ]
 
-  @Test("sound begins where it does in the file, within a millisecond", arguments: sounds)
+  @Test("sound begins where it does in the file, within a millisecond", .secondTier, arguments: sounds)
   func sound(_ clip: MediaClip, late: Double) throws {
     let server = try TestServer()
     let (recording, path) = try upload(clip, to: server)
@@ -75,7 +75,7 @@ import Testing
     try server.stop()
   }
 
-  @Test("sound and pictures stay together, within a millisecond", arguments: videos)
+  @Test("sound and pictures stay together, within a millisecond", .secondTier, arguments: videos)
   func picture(_ clip: MediaClip, late: Double) throws {
     let server = try TestServer()
     let (recording, path) = try upload(clip, to: server)

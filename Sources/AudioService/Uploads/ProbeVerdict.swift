@@ -35,7 +35,8 @@ enum ProbeVerdict: Sendable, Equatable {
       self = .needsFFmpeg
       return
     }
-    if let failure = report?.failure, !failure.retry {
+    // The service's disk is no fault of the file.
+    if let failure = report?.failure, !failure.retry, failure.code != WorkerFailure.diskFull.code {
       self = .refused(code: failure.code, detail: failure.detail)
       return
     }

@@ -23,7 +23,7 @@ import Testing
     var needsCrash: Bool { [.logRemoved, .logCut, .logNoise].contains(self) }
   }
 
-  @Test("a lost or damaged catalog loses no recording", arguments: Fault.allCases)
+  @Test("a lost or damaged catalog loses no recording", .secondTier, arguments: Fault.allCases)
   func lostCatalog(fault: Fault) throws {
     var record = FaultRecord("catalog: \(fault.rawValue)")
     defer { record.write() }
@@ -222,8 +222,9 @@ private final class Library {
       if !"\(error)".contains("check --data DIR --repair") { losses.append("refused with: \(error)") }
       losses += audioBefore.subtracting(try audio()).map { "audio \($0) is gone after a start that was refused" }
       let repair = try Command.stillwave("check", "--data", server.data, "--repair", "--json")
-      if repair.status != 0 {
-        let output = String(decoding: repair.output, as: UTF8.self)
+      let output = String(decoding: repair.output, as: UTF8.self)
+      // Rows that no folder describes may be gone, which it says; recordings may not.
+      if repair.status != (output.contains("\"lost\":[\"") ? 1 : 0) {
         losses.append("check --repair ended with \(repair.status): \(output) \(repair.errors)")
       }
       try server.restart()

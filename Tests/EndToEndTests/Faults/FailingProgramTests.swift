@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  @Test("if ffmpeg dies of itself, the file isn't blamed and its upload can be retried")
+  @Test("if ffmpeg dies of itself, the file isn't blamed and its upload can be retried", .secondTier)
   func dies() throws {
     var record = FaultRecord("ffmpeg crashes, is killed, has no memory or no library")
     defer { record.write("while it looks at an upload; then it works again") }

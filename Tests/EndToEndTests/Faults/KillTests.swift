@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  @Test("a service that is killed keeps what it promised", arguments: Moment.allCases)
+  @Test("a service that is killed keeps what it promised", .secondTier, arguments: Moment.allCases)
   func kill(during moment: Moment) throws {
     var record = FaultRecord("kill -9 during \(moment.rawValue)")
     var slowest = Duration.zero
