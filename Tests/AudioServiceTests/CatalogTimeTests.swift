@@ -114,7 +114,8 @@ import Webhooks
 
   @Test("while the catalog's clock is a month ahead, nothing is deleted because of its age, and the log says so once")
   func doubtfulTime() async throws {
-    // An hour, because other tests may have made this process's IDs, by which old recordings are found, ten hours early.
+    // An hour, because other tests may have made this process's IDs, by which old recordings are found, ten hours
+    // early.
     let bench = try TestBench { ($0.maximumAgeSeconds, $0.tenantMaximumAges) = (3600, [:]) }
     let kept = try bench.recording()
     let created = try await bench.tus.send(.post, "/v1/uploads", ["Upload-Length": "4"])

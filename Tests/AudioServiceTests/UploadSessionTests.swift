@@ -212,7 +212,8 @@ import Testing
     await service.stop()
   }
 
-  /// All probes of one request fail, also that of a known sound. As after a crash, all bytes are there but no recording.
+  /// All probes of one request fail, also that of a known sound. As after a crash, all bytes are there but no
+  /// recording.
   @Test(arguments: ["HEAD", "PATCH"])
   func aCompleteUploadBecomesOneRecordingOnRequest(_ method: String) async throws {
     let folder = try TemporaryFolder()
