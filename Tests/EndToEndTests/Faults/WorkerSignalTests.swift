@@ -49,7 +49,7 @@ import Testing
       let trace = String(decoding: try contents(folder.file("trace")), as: UTF8.self)
       let lines = trace.split(separator: "\n")
       var losses: [String] = []
-      if finished.lines.last?.hasPrefix(#"{"denoise""#) != true {
+      if finished.lines.last?.hasPrefix(#"{"denoised""#) != true {
         losses.append("status \(finished.status): \(finished.lines.last ?? "") \(lines.suffix(1))")
       }
       if !trace.contains("(INJECTED") && !trace.contains("(DELAYED)") { losses.append("nothing was delayed") }
