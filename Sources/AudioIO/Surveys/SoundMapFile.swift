@@ -197,7 +197,7 @@ struct MapWords {
     for range in ranges { append([range.lowerBound, range.upperBound]) }
   }
 
-  /// Writes the file. If that fails, there is none.
+  /// Writes the file. If writing fails, no file is left.
   func store(at path: String, head: [Int64]) throws(AudioIOError) {
     do throws(AudioIOError) {
       try EncodedFile(creating: path).append((head + words).map(\.littleEndian))

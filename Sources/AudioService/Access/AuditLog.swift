@@ -51,7 +51,7 @@ final class AuditLog: Sendable {
   deinit { close(state.withLock { $0.file }) }
 
   private static func open(_ path: String) throws -> Int32 {
-    // Opening a pipe that nobody reads would wait.
+    // Opening a pipe without a reader would block.
     let file = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
     guard file >= 0, fcntl(file, F_SETFL, O_APPEND) == 0 else { throw KeyFileError.unreadable(errno: errno) }
     return file

@@ -21,7 +21,7 @@ final class AuditOutbox: Sendable {
     (self.audit, self.catalog, self.log) = (audit, catalog, log)
   }
 
-  /// Writes what an earlier run has left, and then regularly what is overdue.
+  /// Writes the lines that an earlier run left, and then overdue lines at regular intervals.
   func start() {
     queue.async { [weak self] in
       guard let self else { return }
