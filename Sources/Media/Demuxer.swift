@@ -6,10 +6,9 @@ import Glibc
 //   mov        a 32-bit size, then a box type that can begin a file; "ftyp" gives its brand (ISO 14496-12)
 //   matroska   the EBML mark; the first header contains the document type, "webm" or "matroska" (RFC 8794)
 //   asf        the GUID of its header object
-//   aac        twelve ones, then a layer of 0: ADTS (ISO 13818-7), also after an ID3 tag
 //   amr        "#!AMR" (RFC 4867 §5)
-//   ac3, eac3  0x0B77; bits 3 … 7 of the sixth byte, above 10 for the latter (ETSI TS 102 366)
-//              Raw AAC and AC-3 may be preceded by other bytes: see `FirstFrame`
+//   aac, ac3,  frames that follow each other, also after an ID3 tag or other bytes: see `FirstFrame`
+//   eac3
 //   ogg        "OggS", with FLAC, Speex or Theora in the first page: libsndfile reads the others
 //   The others are in `Demuxer+Kinds`.
 
@@ -37,10 +36,6 @@ package enum Demuxer: String, Sendable, Codable, CaseIterable {
       self = .asf
     } else if head.starts(with: "#!AMR".utf8) {
       self = .amr
-    } else if behindTag.starts(with: [0x0B, 0x77]), behindTag.count > 5 {
-      self = behindTag[5] >> 3 > 10 ? .eac3 : .ac3
-    } else if behindTag.count >= 2, behindTag[0] == 0xFF, behindTag[1] & 0xF6 == 0xF0 {
-      self = .aac
     } else if head.starts(with: "OggS".utf8), Self.hasForeignCodec(head) {
       self = .ogg
     } else if let found = Self.byMark(head) ?? Self.byTaggedMark(behindTag) ?? Self.byCodec(start, head) {

@@ -36,13 +36,14 @@ struct FirstFrame: Equatable {
     return nil
   }
 
-  /// Whether a second header follows the first frame and, unless the file ends, a third one the second frame.
-  private static func goesOn(_ first: Header, from place: Int, in bytes: [UInt8]) -> Bool {
-    var (place, header) = (place, first)
+  /// Whether a second header follows the first frame and a third one the second frame, unless the file ends. Only a frame
+  /// at its beginning may be alone.
+  private static func goesOn(_ first: Header, from begin: Int, in bytes: [UInt8]) -> Bool {
+    var (place, header) = (begin, first)
     for count in 1...2 {
       place += header.length
       guard place < bytes.count, let next = Header(bytes[place...]) else {
-        return count == 2 && place + 8 > bytes.count
+        return (count == 2 || begin == 0) && place + 8 > bytes.count
       }
       guard next.identity == first.identity, next.demuxer == first.demuxer else { return false }
       header = next

@@ -171,9 +171,11 @@ import Webhooks
     let never = Things(
       recording: RecordingID().text, track: LabelTrackID().text, job: JobID().text, upload: UploadID().text,
       profile: KeptProfileID().text)
-    let id = try #require(RecordingID(theirs.recording))
-    let recording = try #require(try keyed.bench.catalog.recording(id))
-    try keyed.bench.makeWaveform(of: recording)
+    // A waveform without a file would be built again beside the requests.
+    for things in [theirs, own] {
+      let id = try #require(RecordingID(things.recording))
+      try keyed.bench.makeWaveform(of: try #require(try keyed.bench.catalog.recording(id)))
+    }
     try await keyed.bench.eventually { keyed.bench.runner.live.count == 0 }
     let all = routes(keyed.bench.context).filter { $0.pattern.contains("{id}") && $0.pattern.hasPrefix("/v1/") }
     // Their owner has just read them.

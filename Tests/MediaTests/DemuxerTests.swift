@@ -33,7 +33,7 @@ struct DemuxerTests {
       + Array(codec.utf8) + [0, 0, 0, flags] + [UInt8](repeating: 0, count: 16)
   }
 
-  private static let adts: [UInt8] = [0xFF, 0xF1, 0x50, 0x80]
+  private static let adts: [UInt8] = [0xFF, 0xF1, 0x50, 0x80, 12, 0x9F, 0xFC, 7]
 
   static let cases = [
     Case("an MP4", [0, 0, 0, 32] + Array("ftypisom".utf8), .mov),
@@ -43,8 +43,8 @@ struct DemuxerTests {
     Case("raw AAC", adts, .aac),
     Case("raw AAC behind an ID3 tag", Array("ID3".utf8) + [4, 0, 0, 0, 0, 0, 2, 7, 7] + adts, .aac),
     Case("AMR", Array("#!AMR\n".utf8), .amr),
-    Case("AC-3", [0x0B, 0x77, 0, 0, 0, 8 << 3], .ac3),
-    Case("E-AC-3", [0x0B, 0x77, 0, 0, 0, 16 << 3], .eac3),
+    Case("AC-3", [0x0B, 0x77, 0, 0, 0, 8 << 3, 0, 0], .ac3),
+    Case("E-AC-3", [0x0B, 0x77, 0, 40, 0, 16 << 3, 0, 0], .eac3),
     Case("FLAC in Ogg", ogg(Array("\u{7F}FLAC".utf8)), .ogg),
     Case("Speex", ogg(Array("Speex   1.2".utf8)), .ogg),
     Case("a program stream", [0, 0, 1, 0xBA, 0x44], .mpeg),

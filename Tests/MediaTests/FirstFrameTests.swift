@@ -33,7 +33,15 @@ struct FirstFrameTests {
     #expect(try found(Array(Self.adts(4).dropFirst(37)))?.leadingBytes == 63)
   }
 
-  @Test("a single frame, and frames further away than 64 KiB, don't count")
+  @Test("a single frame counts at the beginning of a file that ends with it or within it")
+  func single() throws {
+    for frame in [Self.adts(1), Self.ac3(1), Self.adts(1).dropLast(50)] {
+      #expect(try found(frame)?.leadingBytes == 0)
+      #expect(try found(frame + [UInt8](repeating: 0, count: 200)) == nil)
+    }
+  }
+
+  @Test("a single frame behind other bytes, and frames further away than 64 KiB, don't count")
   func none() throws {
     #expect(try found([0] + Self.adts(1)) == nil)
     #expect(try found([0] + Self.ac3(1) + [UInt8](repeating: 0, count: 200)) == nil)
