@@ -190,9 +190,11 @@ let package = Package(
       name: "EndToEndTests",
       dependencies: [
         "stillwave", "BucketServer", "Contract", "CSndfile", "FailingProgram", "Fenced", "PostgresServer", "Randomness",
-        "S3Storage",
+        "S3Storage", "Sounds",
       ],
       exclude: ["Fixtures"], swiftSettings: strict),
+    // Sound made and measured in plain loops, independently of the program; for tests.
+    .target(name: "Sounds", path: "Tests/Sounds", swiftSettings: strict + computing),
     // Fences itself in like a worker and tries to escape; for tests.
     .executableTarget(
       name: "Fenced", dependencies: ["CLinux", "CSeccomp"], path: "Tests/Fenced",

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// `GET …/audio?start=&end=`: a part of a recording.
 @Suite struct AudioPartTests {
   private static let sound = Sound(

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// `stillwave backup`, `restore`, and `check`, and copies that operators make by hand.
 struct BackupTests {
   private static let clips = (1...4).map { WAVFile.noise(seconds: 1, seed: $0) }

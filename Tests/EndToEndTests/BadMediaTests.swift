@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// Files that lure ffmpeg to other files, and files that it can't read.
 @Suite(.serialized) struct BadMediaTests {
   private static let secret = "/etc/hostname"

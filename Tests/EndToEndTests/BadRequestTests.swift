@@ -1,5 +1,7 @@
 import Testing
 
+@testable import Sounds
+
 /// A request that can't be fulfilled explains the error, names the parameter at fault, and changes nothing.
 struct BadRequestTests {
   private static let unknown = "01930000-0000-7000-8000-000000000000"

@@ -1,6 +1,8 @@
 import Glibc
 import Testing
 
+@testable import Sounds
+
 /// A file that isn't a recording is rejected with the problem given in openapi.yaml and leaves nothing behind; a
 /// damaged recording is used as far as it can be read.
 struct BadUploadTests {

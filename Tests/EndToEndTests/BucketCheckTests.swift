@@ -2,6 +2,8 @@ import Foundation
 import PostgresServer
 import Testing
 
+@testable import Sounds
+
 /// `stillwave check` of a catalog in PostgreSQL and a bucket.
 @Suite(.enabled(if: PostgresServer.TestServer.isInstalled, "PostgreSQL isn't installed: deploy/install postgres"))
 struct BucketCheckTests {

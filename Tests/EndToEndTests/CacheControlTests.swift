@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// What caches may keep, by the setting `--cache-control`.
 struct CacheControlTests {
   private static let shared = "public, max-age=31536000, s-maxage=3600, immutable"

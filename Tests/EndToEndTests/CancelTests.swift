@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// A canceled job ends at once and leaves nothing behind.
 struct CancelTests {
   private func running(_ server: TestServer) throws -> (source: String, job: String, output: String) {

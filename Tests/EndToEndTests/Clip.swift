@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// A recording made by a test: its sound and its file format.
 struct Clip: Sendable, CustomTestStringConvertible {
   enum Content: String, Sendable { case tone, sweep, noise, speech, silence, clicks }

@@ -2,6 +2,8 @@ import Foundation
 import PostgresServer
 import Testing
 
+@testable import Sounds
+
 /// Nodes that share a catalog in PostgreSQL and a folder with the media.
 @Suite(.enabled(if: PostgresServer.TestServer.isInstalled, "PostgreSQL isn't installed: deploy/install postgres"))
 struct ClusterTests {

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// The same work, file by file without a service.
 struct CommandTests {
   private static let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// A recording's audio in the format that a player requests.
 @Suite(.serialized) struct ConversionTests {
   /// Beeps at each second, in every kind of source, some with rates and channels that some formats lack.

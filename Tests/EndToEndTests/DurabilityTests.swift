@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// Acknowledged data survives a crash, started work is finished afterward, and unacknowledged data leaves nothing
 /// behind.
 struct DurabilityTests {

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// Workers of the real program, seen from outside.
 struct FenceTests {
   /// The fields of `/proc/…/status` of all threads of a process.

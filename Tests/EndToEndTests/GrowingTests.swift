@@ -1,6 +1,8 @@
 import Glibc
 import Testing
 
+@testable import Sounds
+
 /// Recordings can be viewed while they grow: what is shown before they're read completely is final.
 struct GrowingTests {
   /// A slice served while the waveform was growing.

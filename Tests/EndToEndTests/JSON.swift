@@ -1,7 +1,7 @@
 import Foundation
 
 /// Any JSON value, for inspecting answers. A missing member is `.absent`, unlike `.null`.
-enum JSON: Decodable, Equatable {
+enum JSON: Equatable {
   case absent, null
   case bool(Bool)
   case number(Double)
@@ -9,23 +9,20 @@ enum JSON: Decodable, Equatable {
   case array([JSON])
   case object([String: JSON])
 
-  init(_ bytes: [UInt8]) throws { self = try JSONDecoder().decode(JSON.self, from: Data(bytes)) }
+  /// Without a decoder, as in `Contract`.
+  init(_ bytes: [UInt8]) throws {
+    self.init(try JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed))
+  }
 
-  init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    // Numbers first, because slices consist of them.
-    if let value = try? container.decode(Double.self) {
-      self = .number(value)
-    } else if container.decodeNil() {
-      self = .null
-    } else if let value = try? container.decode(Bool.self) {
-      self = .bool(value)
-    } else if let value = try? container.decode(String.self) {
-      self = .string(value)
-    } else if let value = try? container.decode([JSON].self) {
-      self = .array(value)
-    } else {
-      self = .object(try container.decode([String: JSON].self))
+  private init(_ value: Any) {
+    switch value {
+    case let members as [String: Any]: self = .object(members.mapValues { JSON($0) })
+    case let values as [Any]: self = .array(values.map { JSON($0) })
+    case let value as String: self = .string(value)
+    case let value as NSNumber:
+      self =
+        unsafe value.objCType.pointee == CChar(UInt8(ascii: "c")) ? .bool(value.boolValue) : .number(value.doubleValue)
+    default: self = .null
     }
   }
 

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// Timed text over the network and on the command line.
 struct LabelTests {
   private let clip = WAVFile(Sound.noisy(rate: 8000, channels: 1, seconds: 3, voice: Sound.tone)).bytes

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// A phone's mov exceeds what 31 and 32 bits can count; its size affects the disk, not memory.
 @Suite(.serialized) struct LargeMediaTests {
   /// Bytes before the samples; as phones do it, the index comes after them.

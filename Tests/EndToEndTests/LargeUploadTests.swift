@@ -1,5 +1,7 @@
 import Testing
 
+@testable import Sounds
+
 /// The size of an upload affects the disk, not memory.
 @Suite(.serialized)
 struct LargeUploadTests {

@@ -1,5 +1,7 @@
 import Testing
 
+@testable import Sounds
+
 /// Finding recordings: names, pages, search.
 struct ListingTests {
   private let clip = WAVFile(Sound.noisy(rate: 8000, channels: 1, seconds: 3, voice: Sound.tone)).bytes

@@ -1,5 +1,7 @@
 import Foundation
 
+@testable import Sounds
+
 /// Recordings long enough for a test to watch the work on them, or end it halfway. A debug build is about thirty times
 /// slower than a release build.
 enum LongClip {

@@ -1,5 +1,7 @@
 import Testing
 
+@testable import Sounds
+
 /// Hundreds of children come and go, and the end of each is noticed.
 struct ManyJobsTests {
   @Test func manyShortJobsAllEnd() throws {

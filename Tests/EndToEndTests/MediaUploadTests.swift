@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// Recordings by phones and browsers work like any other: they have a waveform, and sound and pictures are where they
 /// are in the file.
 @Suite(.serialized) struct MediaUploadTests {

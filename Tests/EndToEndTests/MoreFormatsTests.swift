@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// The formats of broadcasts, old cameras, discs, and archives.
 @Suite(.serialized) struct MoreFormatsTests {
   private static let mpeg2 = ["-map", "0:a", "-map", "1:v", "-c:v", "mpeg2video"]

@@ -2,6 +2,8 @@ import Foundation
 import PostgresServer
 import Testing
 
+@testable import Sounds
+
 /// `stillwave move`: the commands of docs/cluster.md, with everything that a service has.
 @Suite(.enabled(if: PostgresServer.TestServer.isInstalled, "PostgreSQL isn't installed: deploy/install postgres"))
 struct MoveTests {

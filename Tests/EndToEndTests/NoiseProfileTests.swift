@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// Noise profiles over the network and on the command line, and noise that differs from place to place.
 struct NoiseProfileTests {
   /// White noise of the given density, in dB relative to full scale² per Hz, for one second each.

@@ -1,5 +1,7 @@
 import Testing
 
+@testable import Sounds
+
 /// Numbers in clients' spellings, on their way to the workers' command lines.
 struct NumberTests {
   private static let zeros = ["0", "-0", "-0.0", "-0e5", "1e-400", "-1e-400", "1e-320", "1e-7"]

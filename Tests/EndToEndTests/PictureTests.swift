@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// Pictures from the released program.
 struct PictureTests {
   /// The width and height stored in a PNG file; nil if it isn't one.

@@ -1,6 +1,8 @@
 import Randomness
 import Testing
 
+@testable import Sounds
+
 /// Noise removal without any option, at a hundred random lengths, rates and numbers of channels. The quietest part,
 /// from which the noise is learned, is the end.
 @Suite struct PlainDenoiseTests {

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// `/readyz` of the real program while something is taken away and given back.
 struct ReadinessFaultTests {
   private func run(_ arguments: String...) throws -> Bool {

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// Noise removal on real noisy speech, if STILLWAVE_NOISY_SPEECH names a folder of it: clips, the clean speech in each,
 /// and a manifest.csv that gives for each clip a section of noise to learn from and another to judge by.
 struct RealSpeechTests {

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// A recording's whole life, over the network, for every kind of clip: upload, waveform, noise removal, download,
 /// deletion.
 struct RecordingWalkTests {

@@ -2,6 +2,8 @@ import Foundation
 import PostgresServer
 import Testing
 
+@testable import Sounds
+
 /// Clients that are sent to the bucket for whole files (`--s3-redirects`).
 @Suite(.enabled(if: PostgresServer.TestServer.isInstalled, "PostgreSQL isn't installed: deploy/install postgres"))
 struct RedirectTests {

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// Uploads in pieces over broken connections and killed services: reported bytes stay, and the result is a single
 /// recording.
 struct ResumableUploadTests {

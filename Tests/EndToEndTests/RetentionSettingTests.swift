@@ -1,5 +1,7 @@
 import Testing
 
+@testable import Sounds
+
 /// The maximum age of recordings, tried on the real program.
 struct RetentionSettingTests {
   @Test func aRecordingIsDeletedAtTheConfiguredAge() throws {

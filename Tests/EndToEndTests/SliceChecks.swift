@@ -1,5 +1,7 @@
 import Testing
 
+@testable import Sounds
+
 /// Compares every form of a finished recording's waveform with its samples.
 struct SliceChecks {
   private let client: HTTPClient

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// The service reads everything that libsndfile writes, zooms in to the sample, and cleans it, even if libsndfile can't
 /// seek in it.
 @Suite(.serialized) struct SndfilePairsTests {

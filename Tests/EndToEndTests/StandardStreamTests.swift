@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// Commands in pipelines: `-` for IN and OUT, readers that go away, closed streams. Each test is a line of bash with
 /// the program as `$stillwave`, in a folder with a sound `in.wav`.
 struct StandardStreamTests {

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// `POST …/trim`: a part of a recording as a new one.
 @Suite(.serialized) struct TrimTests {
   private func trim(_ client: HTTPClient, _ id: String, _ json: String) throws -> JSON {

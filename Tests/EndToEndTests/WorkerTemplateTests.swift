@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// Workers are copies of one process, the template.
 struct WorkerTemplateTests {
   /// Where the program's code begins in a process's memory; different in each process that starts the program.

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// `stillwave worker`, which is given its request on standard input: see `WorkerRequest`.
 struct WorkerTests {
   /// A request without a fence, as a line.

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// The catalog is lost, damaged, or older than the recordings. No audio is ever removed, and every recording is
 /// restored at the start or by `stillwave check --repair`.
 @Suite(.serialized) struct CatalogFaultTests {

@@ -2,6 +2,8 @@ import Foundation
 import Synchronization
 import Testing
 
+@testable import Sounds
+
 /// One client's crowd of requests and another client's upload: it's accepted and waits for none of the crowd's waiting
 /// requests. The rows record how long it took, and how long on an idle service.
 @Suite(.serialized) struct CrowdFaultTests {

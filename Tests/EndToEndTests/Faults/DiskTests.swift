@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// Disks that fill up or can't be written: new data is rejected with an explanation, and earlier data stays intact.
 @Suite(.serialized) struct DiskTests {
   /// Uploads files without declaring their length until one is rejected; then everything must be as before.

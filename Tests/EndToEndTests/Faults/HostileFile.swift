@@ -1,5 +1,7 @@
 import Foundation
 
+@testable import Sounds
+
 /// A file that lies, is broken, or isn't sound at all.
 struct HostileFile {
   /// The permitted outcome.

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// Each hostile file leads to an explanation and affects nothing else.
 struct HostileFileTests {
   @Test func everyHostileFileIsExplainedAndHarmless() throws {

@@ -1,5 +1,7 @@
 import Foundation
 
+@testable import Sounds
+
 /// A program in place of ffmpeg that attacks the service, its files, and the system: see Tests/Fenced/hostile.c.
 final class HostileProgram {
   /// The user that runs the service.

@@ -3,6 +3,8 @@ import Foundation
 import Randomness
 import Testing
 
+@testable import Sounds
+
 /// The service is killed at a random moment and started again: its promises must be kept. The table shows how long the
 /// starts took.
 @Suite(.serialized) struct KillTests {

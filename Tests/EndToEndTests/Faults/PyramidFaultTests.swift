@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// A finished waveform is truncated, removed, or gets flipped bits while the service runs. The service continues,
 /// serves no wrong value, and rebuilds the waveform.
 struct PyramidFaultTests {

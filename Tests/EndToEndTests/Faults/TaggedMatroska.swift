@@ -1,5 +1,7 @@
 import Foundation
 
+@testable import Sounds
+
 /// A Matroska file with a second of sound and many tags with different names. ffmpeg looks up each among those before
 /// it, so the time it takes is quadratic.
 enum TaggedMatroska {

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// A worker or an ffmpeg that was taken over can't exhaust the machine.
 @Suite(.serialized) struct TakenOverTests {
   @Test(

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// Workers must not end by a signal that nobody sent, however busy the machine is. Dispatch ended them when a thread of
 /// its global queues got no processor for a second.
 @Suite(.serialized) struct WorkerSignalTests {

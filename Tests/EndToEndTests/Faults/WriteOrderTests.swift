@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import Sounds
+
 /// The order of writes that makes a crash harmless, as strace sees it: bytes, their fsync, the rename, the fsync of the
 /// folder, the catalog's, and only then the answer.
 struct WriteOrderTests {

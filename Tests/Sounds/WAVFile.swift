@@ -57,7 +57,7 @@ struct WAVFile {
       }
       offset = start + size + size % 2
     }
-    guard !data.isEmpty else { throw ToolFailure(description: "no samples in a WAV of \(bytes.count) bytes") }
+    guard !data.isEmpty else { throw NoSamples(bytes: bytes.count) }
   }
 
   var frames: Int { data.count / (channels * bits / 8) }
@@ -75,6 +75,11 @@ struct WAVFile {
         stride(from: channel, to: values.count, by: channels).map { values[$0] }
       })
   }
+}
+
+/// A WAV file without samples.
+struct NoSamples: Error {
+  let bytes: Int
 }
 
 func littleEndian<Value: FixedWidthInteger>(_ value: Value) -> [UInt8] {
