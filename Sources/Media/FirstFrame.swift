@@ -36,8 +36,8 @@ struct FirstFrame: Equatable {
     return nil
   }
 
-  /// Whether a second header follows the first frame and a third one the second frame, unless the file ends. Only a frame
-  /// at its beginning may be alone.
+  /// Whether a second header follows the first frame and a third one the second frame, unless the file ends. Only a
+  /// frame at its beginning may be alone.
   private static func goesOn(_ first: Header, from begin: Int, in bytes: [UInt8]) -> Bool {
     var (place, header) = (begin, first)
     for count in 1...2 {

@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(
-    "sound in another format is where the waveform has it",
+    "sound in another format is where the waveform has it", .secondTier,
     arguments: ["wav", "wav-six", "wav-96k", "m4a"], ["wav", "flac", "mp3", "ogg", "opus"])
   func aligned(_ kind: String, format: String) throws {
     let server = try TestServer()
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(
-    "every channel keeps its place in Opus, even at a rate that Opus lacks",
+    "every channel keeps its place in Opus, even at a rate that Opus lacks", .secondTier,
     arguments: [(3, "3.0"), (4, "quad"), (6, "5.1"), (8, "7.1")])
   func channels(count: Int, layout: String) throws {
     let server = try TestServer()

@@ -48,7 +48,7 @@ import Testing
     Piece(testDescription: "PS from its second byte on", file: "second.mpg", words: disc, cut: .bytes(1), leads: true),
   ]
 
-  @Test("in a cleaned fragment, the offset between sound and pictures is unchanged", arguments: pieces)
+  @Test("in a cleaned fragment, the offset between sound and pictures is unchanged", .secondTier, arguments: pieces)
   func piece(_ piece: Piece) throws {
     let server = try TestServer()
     let (client, material) = (server.client, try PositionRow.Material(in: server.folder))

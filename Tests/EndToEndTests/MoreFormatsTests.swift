@@ -42,7 +42,7 @@ import Testing
     (clip("game.voc", "voc", "pcm_u8", rate: 8000, ["-c:a", "pcm_u8"]), "voc", "pcm_u8"),
   ]
 
-  @Test("sound and pictures of each are read, and cleaning moves no picture", arguments: clips)
+  @Test("sound and pictures of each are read, and cleaning moves no picture", .secondTier, arguments: clips)
   func walk(_ clip: MediaClip, container: String, codec: String) throws {
     let server = try TestServer()
     let path = try clip.make(in: server.folder)
@@ -94,7 +94,7 @@ import Testing
     ("sox.voc", "voc", "pcm_s16", false),
   ]
 
-  @Test("files by programs other than ffmpeg are read, cleaned, and read again", arguments: fixtures)
+  @Test("files by programs other than ffmpeg are read, cleaned, and read again", .secondTier, arguments: fixtures)
   func others(_ name: String, container: String, codec: String, hasVideo: Bool) throws {
     let server = try TestServer()
     let recording = try server.client.uploadReady(contents(Fixture.path(name)), name: name)
@@ -137,7 +137,9 @@ import Testing
     Array(file.prefix(place)) + [UInt8](repeating: 0, count: max(file.count - place, 0))
   }
 
-  @Test("truncated, emptied, and noisy ones are rejected or read as far as possible", arguments: clips.map(\.0))
+  @Test(
+    "truncated, emptied, and noisy ones are rejected or read as far as possible", .secondTier, arguments: clips.map(\.0)
+  )
   func hostile(_ clip: MediaClip) throws {
     let server = try TestServer()
     let file = try contents(try clip.make(in: server.folder))

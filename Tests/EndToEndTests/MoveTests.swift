@@ -148,7 +148,7 @@ struct MoveTests {
     return try command.finish().status == 128 + SIGKILL
   }
 
-  @Test("a service moves to a bucket and back with everything that it has, although the moves are killed")
+  @Test("a service moves to a bucket and back with everything that it has, although the moves are killed", .secondTier)
   func roundTrip() throws {
     let server = try TestServer("--keys", keys, dataDirectory: data)
     let content = try fill(server.client)

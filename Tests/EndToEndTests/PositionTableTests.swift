@@ -27,7 +27,7 @@ import Testing
     "| --- | --- | --- | --- | --- | --- |",
   ]
 
-  @Test("waveform, WAV, and cleaned file match players' times, as in the table")
+  @Test("waveform, WAV, and cleaned file match players' times, as in the table", .secondTier)
   func table() throws {
     let server = try TestServer("--workers", "2")
     let material = try PositionRow.Material(in: server.folder)

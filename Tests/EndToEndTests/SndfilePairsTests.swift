@@ -17,7 +17,7 @@ import Testing
     }
   }
 
-  @Test("every container and codec of libsndfile can be zoomed into, previewed, and cleaned")
+  @Test("every container and codec of libsndfile can be zoomed into, previewed, and cleaned", .secondTier)
   func all() throws {
     let server = try TestServer()
     var walked = 0

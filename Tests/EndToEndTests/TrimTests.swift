@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(
-    "a part of a video has its pictures, not coded again, and the sound in step with them",
+    "a part of a video has its pictures, not coded again, and the sound in step with them", .secondTier,
     arguments: ["phone.mp4", "phone.mov", "reordered.mp4", "fragmented.mp4", "browser.webm", "film-aac.mkv"])
   func video(_ name: String) throws {
     let server = try TestServer()
@@ -105,7 +105,7 @@ import Testing
   }
 
   @Test(
-    "a part of AVI and Flash video begins with its first key picture, in step with the sound",
+    "a part of AVI and Flash video begins with its first key picture, in step with the sound", .secondTier,
     arguments: ["film.avi", "camera.avi", "film.flv"])
   func keyPictures(_ name: String) throws {
     let server = try TestServer()
@@ -127,7 +127,7 @@ import Testing
   }
 
   @Test(
-    "a part from the very start has all pictures, in step with the sound",
+    "a part from the very start has all pictures, in step with the sound", .secondTier,
     arguments: ["film.avi", "film.flv", "film.ts", "film.mpg"])
   func beginning(_ name: String) throws {
     let server = try TestServer()

@@ -98,7 +98,7 @@ import Testing
 
   // MARK: The crowds
 
-  @Test func filesThatKeepFFmpegBusy() throws {
+  @Test(.secondTier) func filesThatKeepFFmpegBusy() throws {
     let file = TaggedMatroska.bytes(tags: 200_000)
     #expect(file.count > 7_000_000)
     // If they don't even get the processor time they're allowed, the machine is at fault: 503.
@@ -341,7 +341,7 @@ import Testing
     try attemptText("1.7 MB MP3 files with lyrics", "token", Self.lyrics(1_700_000), expected: "201")
   }
 
-  @Test func memoryIsReturnedAfterAFlood() throws {
+  @Test(.secondTier) func memoryIsReturnedAfterAFlood() throws {
     var record = FaultRecord("memory after a flood")
     var note = ""
     record.attempt {

@@ -19,7 +19,7 @@ import Testing
     #""parameters":{"format":"same","method":"mmse_lsa","noise":{"end":3,"start":1},"output":"denoised","#
     + #""reduction":18,"sensitivity":1}"#
 
-  @Test("a worker survives wake-ups that come more than a second late")
+  @Test("a worker survives wake-ups that come more than a second late", .secondTier)
   func delayedWakeUps() throws {
     let name = "wake-ups of a worker's threads delayed by 1.3 s"
     guard let tracer = WriteOrderTests.tracer else {
