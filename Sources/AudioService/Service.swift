@@ -82,7 +82,7 @@ package final class Service: Sendable {
       return problem.response()
     }
     var connections = configuration.httpLimits.connectionCount
-    if context.mirrors != nil { connections += WaveformMirrors.limit }
+    if context.forwarded != nil { connections += ForwardedWaveforms.threadCount }
     if configuration.cluster.nodes.listen != nil { connections += NodeServer.connectionLimit }
     HTTPServer.raiseDescriptorLimit(forConnections: connections)
     let server = HTTPServer(http, responder: responder)

@@ -35,8 +35,6 @@ package enum WaveformError: Error, Equatable, Sendable {
   case malformedPyramid(field: String)
   /// A page of the pyramid isn't what was written: its number or its checksum is wrong.
   case damagedPyramid(page: Int64)
-  /// A page of a growing pyramid on another machine differs from what it was, although that part of it never changes.
-  case changedPyramid(page: Int64)
   /// The pyramid's version is no longer supported.
   case outdatedPyramid(version: Int)
   /// The pyramid is shorter than it should be.

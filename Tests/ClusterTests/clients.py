@@ -481,10 +481,9 @@ class Client(threading.Thread):
 
 
 class Growth:
-    """How far each node has served a waveform: never less than before, within an attempt and without a restart."""
-
-    # A node that only mirrors a waveform may forget it if nobody has looked for 5 s.
-    PATIENCE = 4
+    """How far each node has served a waveform: never less than before, within an attempt and without a restart. Only
+    nothing, if the node that builds it doesn't answer the others.
+    """
 
     def __init__(self, client, recording):
         self.client, self.recording, self.served, self.attempt = client, recording, {}, self.current()
@@ -495,7 +494,7 @@ class Growth:
         self.served[node] = process, time.time(), frames
         if not last or frames >= last[2]:
             return self.client.journal.count("growing waveforms seen again", bool(last))
-        if process == last[0] and began - last[1] < self.PATIENCE and self.attempt == (now := self.current()) and now:
+        if frames and process == last[0] and self.attempt == (now := self.current()) and now:
             self.client.journal.violation(
                 "stale", f"{self.recording}: {node.name} served {last[2]} frames, and then {frames} of the same attempt")
         self.attempt, self.served = self.current(), {node: self.served[node]}

@@ -144,9 +144,9 @@ ALERTS = {
     "StillwaveClockDoubtful": (15, {}, None, series("stillwave_clock_doubtful", "", "1x240", "0x240")),
     "StillwaveFilesAltered": (1, {}, "1", series("stillwave_altered_files", "", "1x240", "0x240")),
     "StillwaveFeedInterrupted": (5, {}, None, series("stillwave_feed_age_seconds", "", "30x240", "1x240")),
-    "StillwaveMirrorsFail": (30, {}, None, both(
-        series("stillwave_waveform_mirror_fetches_total", 'outcome="failed"', "0+3x240", "0+1x240"),
-        series("stillwave_waveform_mirror_fetches_total", 'outcome="succeeded"', "0+1x240", "0+3x240"))),
+    "StillwaveForwardingFails": (30, {}, None, both(
+        series("stillwave_forwarded_waveforms_total", 'outcome="failed"', "0+3x240", "0+1x240"),
+        series("stillwave_forwarded_waveforms_total", 'outcome="succeeded"', "0+1x240", "0+3x240"))),
     "StillwaveStoreFails": (15, {}, None, both(
         series("stillwave_store_requests_total", 'operation="get",outcome="failed"', "0+1x240", "0x240"),
         series("stillwave_store_requests_total", 'operation="put",outcome="refused"', "0+1x240", "0x240"),

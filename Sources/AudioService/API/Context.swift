@@ -41,8 +41,8 @@ final class Context: Sendable {
   let heldKeys: HeldKeys
   let idempotency: IdempotencyKeys
   let waveforms: WaveformTable
-  /// Copies of waveforms that other nodes build; nil if nodes don't call each other.
-  let mirrors: WaveformMirrors?
+  /// nil if nodes don't call each other.
+  let forwarded: ForwardedWaveforms?
   let files: MissingFiles
   let readiness: Readiness
   let documents: DocumentTable
@@ -116,13 +116,14 @@ final class Context: Sendable {
       try JSONDocument.encoded(JobDocument($0, live: nil, base: base))
     }
     files = MissingFiles(catalog: catalog, blobs: blobs)
-    mirrors = WaveformMirrors(configuration, catalog: catalog, media: media, live: runner.live, log: log)
+    forwarded = configuration.cluster.nodes.secret.map { [live = runner.live] in
+      ForwardedWaveforms(secret: $0, live: live, log: log) { catalog.time }
+    }
     waveforms = WaveformTable(
       catalog: catalog, blobs: blobs, growingWaveforms: growingWaveforms, live: runner.live, work: storeWork,
       localWork: work, repairs: WaveformRepairs(catalog: catalog, blobs: blobs, runner: runner, log: log),
-      readers: readers, mirrors: mirrors)
-    runner.live.whenRemoved { [webhooks, weak waveforms, weak mirrors, counter] id, job in
-      mirrors?.drop(id)
+      readers: readers)
+    runner.live.whenRemoved { [webhooks, weak waveforms, counter] id, job in
       webhooks.jobEnded(id)
       counter?.count()
       if let recording = job.recording { waveforms?.jobEnded(writing: recording) }
@@ -142,8 +143,7 @@ final class Context: Sendable {
       if $0.leavesTraces { erasure.note() }
       changes.post($0)
     }
-    runner.live.whenChanged { [changes, weak mirrors] in
-      mirrors?.jobChanged($0.id)
+    runner.live.whenChanged { [changes] in
       changes.post(CatalogChanges(jobs: [JobChange($0.id, of: $0.tenant)]))
     }
     counter?.count()

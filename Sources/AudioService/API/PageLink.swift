@@ -11,17 +11,23 @@ extension HTTPResponse {
     var response = changing(document, for: request)
     guard let cursor, response.status == .ok else { return response }
     let items = request.target.query.filter { $0.name != "cursor" } + [QueryItem(name: "cursor", value: cursor)]
-    let query = items.map { "\(PageLink.escaped($0.name))=\(PageLink.escaped($0.value))" }.joined(separator: "&")
-    response.fields["Link"] = "<\(request.target.path)?\(query)>; rel=\"next\""
+    response.fields["Link"] = "<\(request.target.path)\(items.queryText)>; rel=\"next\""
     return response
   }
 }
 
-enum PageLink {
+extension [QueryItem] {
+  /// The items as a URL has them, after a question mark, with all but unreserved characters escaped; empty if there are
+  /// none.
+  var queryText: String {
+    let texts = map { item -> String in Self.escaped(item.name) + "=" + Self.escaped(item.value) }
+    return texts.isEmpty ? "" : "?" + texts.joined(separator: "&")
+  }
+
   /// Escapes every byte except the unreserved ones (RFC 3986 §2.3) as %XX.
-  static func escaped(_ text: String) -> String {
-    let hex = Array("0123456789ABCDEF".utf8)
-    let bytes = text.utf8.flatMap { byte -> [UInt8] in
+  private static func escaped(_ text: String) -> String {
+    let hex = [UInt8]("0123456789ABCDEF".utf8)
+    let bytes: [UInt8] = text.utf8.flatMap { byte -> [UInt8] in
       switch byte {
       case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), 0x30...0x39: [byte]
       case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): [byte]

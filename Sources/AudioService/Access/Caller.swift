@@ -16,6 +16,11 @@ struct Caller: Sendable {
     (grant, tenant, admission, self.request, self.context) = (.everything, .none, nil, request, context)
   }
 
+  /// Creates a caller that may use everything of a tenant.
+  init(of tenant: Tenant, _ request: HTTPRequest, _ context: Context) {
+    (grant, self.tenant, admission, self.request, self.context) = (.everything, tenant, nil, request, context)
+  }
+
   init(_ admission: Admission, _ request: HTTPRequest, _ context: Context) {
     (grant, tenant, self.admission) = (admission.grant, admission.grant.tenant, admission)
     (self.request, self.context) = (request, context)

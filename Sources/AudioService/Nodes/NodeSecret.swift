@@ -4,21 +4,15 @@
 //
 // with the time by the catalog's clock, in seconds since 1970, and the HMAC-SHA256 under the cluster's secret of
 //
-//   "stillwave-node-v1" LF method LF path LF value of Range LF time
+//   "stillwave-node-v1" LF method LF path and query LF time
 //
-// A request without Range has an empty line in its place. It's valid for a minute before and after its time, by the
-// catalog's clock of the node that receives it. Until then it can be repeated, which only reads the same bytes again.
+// It's valid for a minute before and after its time, by the catalog's clock of the node that receives it. Until then it
+// can be repeated, which only reads the same waveform again. A node that tells the others its address for an attempt
+// adds the HMAC-SHA256 of
 //
-// The answer with a range has the field Stillwave-Node-Proof, with the HMAC-SHA256 of
+//   "stillwave-node-address-v1" LF job LF attempt and nonce LF address
 //
-//   "stillwave-node-answer-v1" LF path LF value of Authorization LF value of Content-Range LF content
-//
-// so that no other program can answer, and no earlier answer can be replayed. A node that tells the others its address
-// for an attempt adds the HMAC-SHA256 of
-//
-//   "stillwave-node-address-v1" LF job LF attempt and nonce, as in the path LF address
-//
-// since everyone who may connect to the database can send such messages. All have 64 lower-case hexadecimal digits.
+// since everyone who may connect to the database can send such messages. Both have 64 lower-case hexadecimal digits.
 
 import HTTP
 import Jobs
@@ -46,55 +40,35 @@ struct NodeSecret: Sendable, CustomStringConvertible, CustomReflectable {
   /// Empty, for the same reason.
   var customMirror: Mirror { Mirror(self, children: []) }
 
-  /// Returns the value of `Authorization` for a request at `time`. `range` is the value of `Range`.
-  func authorization(_ method: HTTPMethod, _ path: String, range: String?, at time: Timestamp) -> String {
+  /// Returns the value of `Authorization` for a request at `time`. `target` is its path and query.
+  func authorization(_ method: HTTPMethod, _ target: String, at time: Timestamp) -> String {
     let seconds = "\(time.milliseconds / 1000)"
-    return "\(Self.scheme)t=\(seconds),v1=\(digest(method, path, range, seconds))"
+    return "\(Self.scheme)t=\(seconds),v1=\(digest(method, target, seconds))"
   }
 
   /// Whether a node that has the secret has sent this request within a minute of `time`.
   func permits(_ request: HTTPRequest, at time: Timestamp) -> Bool {
-    guard request.target.query.isEmpty, let field = request.fields["Authorization"], field.hasPrefix(Self.scheme)
-    else { return false }
+    guard let field = request.fields["Authorization"], field.hasPrefix(Self.scheme) else { return false }
     let parts = field.dropFirst(Self.scheme.count).split(separator: ",", omittingEmptySubsequences: false)
     guard parts.count == 2, parts[0].hasPrefix("t="), parts[1].hasPrefix("v1="),
       let seconds = Int64(parts[0].dropFirst(2)),
       (time.milliseconds / 1000 - Self.toleranceSeconds...time.milliseconds / 1000 + Self.toleranceSeconds)
         .contains(seconds)
     else { return false }
-    let right = digest(request.method, request.target.path, request.fields["Range"], "\(seconds)")
+    let right = digest(request.method, request.target.path + request.target.query.queryText, "\(seconds)")
     return Self.areEqual(String(parts[1].dropFirst(3)), right)
   }
 
-  private func digest(_ method: HTTPMethod, _ path: String, _ range: String?, _ seconds: String) -> String {
-    digest(["stillwave-node-v1", method.rawValue, path, range ?? "", seconds])
+  private func digest(_ method: HTTPMethod, _ target: String, _ seconds: String) -> String {
+    digest(["stillwave-node-v1", method.rawValue, target, seconds])
   }
 
-  private func digest(_ lines: [String], then content: [UInt8] = []) -> String {
-    HMACSHA256.hexDigest(of: Array(lines.joined(separator: "\n").utf8) + content, key: key)
+  private func digest(_ lines: [String]) -> String {
+    HMACSHA256.hexDigest(of: Array(lines.joined(separator: "\n").utf8), key: key)
   }
 
   private static func areEqual(_ one: String, _ other: String) -> Bool {
     Array(one.utf8).span.equalsInConstantTime(Array(other.utf8).span)
-  }
-}
-
-// MARK: - Answers
-
-extension NodeSecret {
-  /// The name of the field that proves an answer.
-  static let answerField = "Stillwave-Node-Proof"
-
-  /// Returns the proof of an answer to a request with this path and `Authorization`. `range` is its `Content-Range`.
-  func proof(ofAnswer content: [UInt8], range: String, to path: String, _ authorization: String) -> String {
-    digest(["stillwave-node-answer-v1", path, authorization, range, ""], then: content)
-  }
-
-  /// Whether `proof` is that of the answer.
-  func isProof(
-    _ proof: String?, ofAnswer content: [UInt8], range: String, to path: String, _ authorization: String
-  ) -> Bool {
-    Self.areEqual(proof ?? "", self.proof(ofAnswer: content, range: range, to: path, authorization))
   }
 }
 

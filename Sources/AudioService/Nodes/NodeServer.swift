@@ -1,8 +1,6 @@
-// A node's port for the other nodes. It serves one thing, to nodes that have the cluster's secret (NodeSecret):
-//
-//   GET /internal/jobs/{job}/{attempt}-{nonce}/pyramid     the waveform that an attempt on this node writes, with Range
-//
-// Any other request gets 403 without content, or 404 if it is signed. Answers with a range have a proof (NodeSecret).
+// A node's port for the other nodes. To those that have the cluster's secret (NodeSecret), it serves the routes that
+// show a waveform, for recordings whose waveform a job on this node writes. Any other request gets 403 without content,
+// or 404 if it is signed.
 
 import HTTP
 import Jobs
@@ -27,7 +25,7 @@ struct NodeServer: Sendable {
     (http.host, http.port, http.loopCount) = (listen.host, listen.port, 1)
     http.limits.connectionCount = Self.connectionLimit
     http.refusal = { problem, _ in HTTPResponse(problem.status) }
-    server = HTTPServer(http, responder: GrowingFiles(secret: secret, context: context))
+    server = HTTPServer(http, responder: NodeResponder(secret: secret, context: context))
   }
 
   /// Starts to listen. Returns the address by which other nodes find it, `HOST:PORT`, and whether it is one that only
@@ -44,59 +42,32 @@ struct NodeServer: Sendable {
 }
 
 /// What the port of the other nodes serves.
-struct GrowingFiles: HTTPResponder {
-  let secret: NodeSecret
-  let context: Context
+struct NodeResponder: HTTPResponder {
+  private let secret: NodeSecret
+  private let time: @Sendable () -> Timestamp
+  private let router: Router
 
-  /// The longest range that is proven, in bytes: more than a node asks for.
-  private static let provenBytes: Int64 = 8 << 20
-
-  /// The path of the file that an attempt writes.
-  static func path(of token: AttemptToken) -> String { "/internal/jobs/\(token.job)/\(token.shortName)/pyramid" }
-
-  func respond(to request: HTTPRequest) -> HTTPAnswer {
-    guard secret.permits(request, at: context.time) else { return .now(HTTPResponse(.forbidden)) }
-    let segments = request.target.segments
-    guard request.method == .get, segments.count == 5, let job = JobID(segments[2]),
-      let live = context.runner.live[job], live.address == nil, let token = live.writer,
-      request.target.path == Self.path(of: token)
-    else { return .now(HTTPResponse(.notFound)) }
-    return .later {
-      let file: FileContent?
-      do { file = try await context.work.run { try self.file(of: token, live) } } catch {
-        context.log.failure(
-          "a growing waveform can't be sent to another node", ["job": token.job.text, "error": logText(error)])
-        return HTTPResponse(.serviceUnavailable)
-      }
-      guard let file else { return HTTPResponse(.notFound) }
-      let response = HTTPResponse(
-        Representation(
-          body: .file(file), contentType: "application/octet-stream", etag: nil, cacheControl: "no-store",
-          acceptsRanges: true), for: request)
-      return try await proven(response, to: request)
+  init(secret: NodeSecret, context: Context) {
+    (self.secret, time) = (secret, { context.time })
+    let shown = routes(context).filter(\.showsWaveform).map { route in
+      Route(
+        .get, route.pattern,
+        atOnce: { request, parameters in
+          let id = parameters["id"]
+          guard let recording = RecordingID(id), let job = context.runner.live.job(writing: recording),
+            job.writer != nil, job.address == nil
+          else { throw ServiceError.noSuchRecording(id) }
+          // The node that asks has checked that its client may read the recording.
+          return try route.handler(request, parameters, Caller(of: job.tenant, request, context))
+        })
+    }
+    router = Router(routes: shown) { error, _ in
+      error is RoutingError ? HTTPResponse(.notFound) : problem(for: error).response()
     }
   }
 
-  /// Adds the proof of an answer with a range that a node may want. Reads it into memory.
-  private func proven(_ response: HTTPResponse, to request: HTTPRequest) async throws -> HTTPResponse {
-    guard response.status == .partialContent, let range = response.fields["Content-Range"],
-      case .file(let part) = response.body, part.length <= Self.provenBytes
-    else { return response }
-    let content = try await context.work.run { () throws(FileContentError) in try part.read(0..<part.length) }
-    var proven = response
-    proven.body = .bytes(content)
-    proven.fields[NodeSecret.answerField] = secret.proof(
-      ofAnswer: content, range: range, to: request.target.path, request.fields["Authorization"] ?? "")
-    return proven
-  }
-
-  /// Opens the file that an attempt writes, under its temporary or its final name. Blocks.
-  private func file(of token: AttemptToken, _ job: LiveJob) throws -> FileContent? {
-    if let local = try context.growingWaveforms.growingWaveform(of: token), let file = try? open(local) { return file }
-    return try job.recording.flatMap { context.blobs.fileAtHand(token.waveformKey(of: $0)) }.map(open)
-  }
-
-  private func open(_ local: LocalFile) throws(FileContentError) -> FileContent {
-    try local.withPath { path throws(FileContentError) in try FileContent(path: path) }
+  func respond(to request: HTTPRequest) -> HTTPAnswer {
+    guard secret.permits(request, at: time()) else { return .now(HTTPResponse(.forbidden)) }
+    return router.respond(to: request)
   }
 }

@@ -7,7 +7,7 @@ struct NodeSettings: Sendable {
   var secret: NodeSecret?
   /// The address that only other nodes can reach.
   var listen: ListeningAddress?
-  /// The same as other nodes reach it; nil for `listen`.
+  /// Where other nodes reach it; nil for `listen`.
   var address: ListeningAddress?
 
   /// Throws if the settings don't go together. `hasBucket` is whether the media are in a bucket.
@@ -26,8 +26,8 @@ struct NodeSettings: Sendable {
       guard address == nil else { throw SettingError("--cluster-address needs --cluster-listen.") }
       guard role == .api else {
         throw SettingError(
-          "--cluster-secret-file needs --cluster-listen on a node that runs jobs: there, the other nodes fetch the "
-            + "waveforms that it builds. Only with --role api, it isn't needed.")
+          "--cluster-secret-file needs --cluster-listen on a node that runs jobs: there, it answers the other nodes' "
+            + "requests for the waveforms that it builds. Only with --role api, it isn't needed.")
       }
       return
     }
@@ -71,7 +71,7 @@ extension Setting {
   static let nodes: [Setting] = [
     Setting(
       "cluster-listen", "HOST:PORT",
-      "Address and port that only other nodes reach, which fetch growing waveforms there. With --media s3://….",
+      "Address and port that only other nodes reach, which have growing waveforms answered there. With --media s3://….",
       default: "none"
     ) { (text: String, configuration) throws(SettingError) in
       configuration.cluster.nodes.listen = try address(text, "cluster-listen") { ListeningAddress($0) != nil }

@@ -39,16 +39,12 @@ extension Context {
         "stillwave_feed_age_seconds", "Time since the feed of other nodes' changes last proved that it delivers.",
         [("", feed.ageSeconds.map { "\($0)" } ?? "+Inf")])
     }
-    if let mirrors {
-      gauge(
-        "stillwave_waveform_mirrors", "Copies of waveforms that other nodes build.", [("", "\(mirrors.count)")])
+    if let forwarded {
       counter(
-        "stillwave_waveform_mirror_bytes_total", "Bytes fetched from other nodes.", [("", "\(mirrors.bytes.value)")])
-      counter(
-        "stillwave_waveform_mirror_fetches_total", "Fetches from other nodes by outcome.",
+        "stillwave_forwarded_waveforms_total", "Requests for waveforms that other nodes build, by outcome.",
         [
-          ("{outcome=\"succeeded\"}", "\(mirrors.successes.value)"),
-          ("{outcome=\"failed\"}", "\(mirrors.failures.value)"),
+          ("{outcome=\"succeeded\"}", "\(forwarded.successes.value)"),
+          ("{outcome=\"failed\"}", "\(forwarded.failures.value)"),
         ])
     }
     text += jobMeter.text + metrics.requests.text

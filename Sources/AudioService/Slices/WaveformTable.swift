@@ -15,8 +15,6 @@ final class WaveformTable: Sendable {
   private let catalog: Catalog
   private let blobs: any Blobs
   private let growingWaveforms: any GrowingWaveforms
-  /// The copies of what other nodes write; nil without.
-  private let mirrors: WaveformMirrors?
   private let live: LiveJobs
   private let work: StoreQueue
   /// For what needs the disk and the catalog only.
@@ -29,7 +27,7 @@ final class WaveformTable: Sendable {
   /// moment.
   init(
     catalog: Catalog, blobs: any Blobs, growingWaveforms: any GrowingWaveforms, live: LiveJobs, work: StoreQueue,
-    localWork: WorkQueue, repairs: WaveformRepairs, readers: SampleReaders, mirrors: WaveformMirrors? = nil,
+    localWork: WorkQueue, repairs: WaveformRepairs, readers: SampleReaders,
     limit: Int = 256,
     openFile: @escaping @Sendable (String) throws(WaveformError) -> PyramidFile = { path throws(WaveformError) in
       try PyramidFile(path: path)
@@ -38,7 +36,6 @@ final class WaveformTable: Sendable {
     self.catalog = catalog
     self.blobs = blobs
     self.growingWaveforms = growingWaveforms
-    self.mirrors = mirrors
     self.live = live
     (self.work, self.localWork) = (work, localWork)
     self.repairs = repairs
@@ -225,19 +222,9 @@ final class WaveformTable: Sendable {
   }
 
   private func growing(_ recording: Recording, _ job: LiveJob?) throws -> OpenWaveform? {
-    if let job, job.address != nil, let mirrors { return mirrored(recording, job.progress, mirrors.mirror(of: job)) }
     guard let job, (job.progress?.readyFrames ?? 0) > 0 else { return unfinished(recording, job?.progress) }
     guard let pyramid = try growingPyramid(recording, job) else { return nil }
     return unfinished(recording, job.progress, pyramid)
-  }
-
-  /// Returns what has been copied of a waveform that another node writes.
-  private func mirrored(
-    _ recording: Recording, _ progress: WorkerProgress?, _ mirror: PyramidMirror?
-  ) -> OpenWaveform {
-    var copied = progress
-    copied?.readyFrames = min(progress?.readyFrames ?? 0, mirror?.readyFrames ?? 0)
-    return unfinished(recording, copied, (copied?.readyFrames ?? 0) > 0 ? mirror?.file : nil)
   }
 
   private func recording(_ id: RecordingID, of tenant: Tenant) throws -> Recording {

@@ -6,16 +6,15 @@ import Terms
 struct WrittenFile: ~Copyable {
   private let descriptor: Int32
   private let path: String
-  private let closesLater: Bool
 
   /// Creates a new file, or takes an empty one, as a fenced worker does. Unlinks any other instead of truncating
-  /// it, so that processes that have it open keep it. With `closingLater`, it is closed in the background.
-  init(creating path: String, closingLater: Bool = false) throws(WaveformError) {
-    self.init(owning: try Self.create(path), path: path, closesLater: closingLater)
+  /// it, so that processes that have it open keep it.
+  init(creating path: String) throws(WaveformError) {
+    self.init(owning: try Self.create(path), path: path)
   }
 
-  private init(owning descriptor: Int32, path: String, closesLater: Bool) {
-    (self.descriptor, self.path, self.closesLater) = (descriptor, path, closesLater)
+  private init(owning descriptor: Int32, path: String) {
+    (self.descriptor, self.path) = (descriptor, path)
   }
 
   private static func create(_ path: String) throws(WaveformError) -> Int32 {
@@ -30,9 +29,7 @@ struct WrittenFile: ~Copyable {
     return descriptor
   }
 
-  deinit {
-    if closesLater { FileClosing.close(descriptor) } else { close(descriptor) }
-  }
+  deinit { close(descriptor) }
 
   /// Writes little-endian words at a position counted in words. Blocks. A full disk is `.io` with `ENOSPC`.
   func write(_ words: Span<UInt64>, at position: Int64) throws(WaveformError) {
@@ -49,9 +46,6 @@ struct WrittenFile: ~Copyable {
       }
     }
   }
-
-  /// Removes the file's name, so that the file is gone once nobody has it open.
-  func removeName() { _ = unsafe unlink(path) }
 
   /// Starts to write to disk what the cache has of a range of bytes, so that `synchronize` has less to wait for.
   func startWriting(_ bytes: Range<Int64>) {
