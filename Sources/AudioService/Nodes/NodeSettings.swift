@@ -71,13 +71,13 @@ extension Setting {
   static let nodes: [Setting] = [
     Setting(
       "cluster-listen", "HOST:PORT",
-      "Address and port that only other nodes reach, which have growing waveforms answered there. With --media s3://….",
+      "Address and port where only other nodes reach this one, for waveforms that it builds. With --media s3://….",
       default: "none"
     ) { (text: String, configuration) throws(SettingError) in
       configuration.cluster.nodes.listen = try address(text, "cluster-listen") { ListeningAddress($0) != nil }
     },
     Setting(
-      "cluster-address", "HOST:PORT", "The same as other nodes reach it, if that differs.", default: "--cluster-listen"
+      "cluster-address", "HOST:PORT", "Address and port where other nodes reach it, if that differs.", default: "--cluster-listen"
     ) { (text: String, configuration) throws(SettingError) in
       configuration.cluster.nodes.address = try address(text, "cluster-address", ListeningAddress.canBeCalled)
     },
