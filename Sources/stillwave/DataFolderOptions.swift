@@ -68,12 +68,13 @@ struct DataFolderOptions: ParsableArguments {
 /// Shows a progress bar on a terminal, and nothing elsewhere.
 struct ShareDisplay {
   private var display = ProgressDisplay(.auto)
+  private let isTerminal = isatty(STDERR_FILENO) == 1
   private var isShown = false
 
   /// Shows a share of the work, 0 … 1. Returns false once the user has canceled the work.
   mutating func show(share: Double) -> Bool {
-    isShown = isatty(STDERR_FILENO) == 1
-    display.show(WorkerProgress(fraction: share, readyFrames: 0, totalFrames: nil, estimatedFrames: nil))
+    isShown = isTerminal
+    if isShown { display.show(WorkerProgress(fraction: share, readyFrames: 0, totalFrames: nil, estimatedFrames: nil)) }
     return !Cancellation.isAsked
   }
 

@@ -70,6 +70,20 @@ import Testing
     #expect(try data.everything() == before)
   }
 
+  @Test("a check, and a start, read the catalog as often for twenty recordings as for one")
+  func readsInBatches() throws {
+    let reads = try [1, 20].map { count in
+      let data = try DataFolder(count)
+      let catalog = try Catalog(path: data.store.catalogPath)
+      let before = catalog.readCount
+      let report = try DataCheck { _ in nil }.run(CheckedFolder(data.store, isLive: false), of: catalog)
+      #expect(report.recordings == count && report.isSound && report.notes.isEmpty)
+      #expect(Reconciliation(catalog: catalog, store: data.store).run(verified: true).failures.isEmpty)
+      return catalog.readCount - before
+    }
+    #expect(reads[0] == reads[1])
+  }
+
   /// Gives the first recording a row of a conversion, whose file `converted-1.mp3` would contain “file”. Returns the
   /// recording's ID.
   private func keepConversion() throws -> RecordingID {

@@ -392,7 +392,7 @@ import Testing
       format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 8000, channels: 1), waveformState: .ready,
       waveformKey: ObjectKey(id, "waveform-1.pyramid"), audioKey: ObjectKey(id, "audio.wav"), media: "{}",
       workingKey: ObjectKey(id, "working-1.wav"), workingBytes: 4)
-    let written = String(decoding: RecordingDescription(recording).json(), as: UTF8.self)
+    let written = String(decoding: recording.describedJSON, as: UTF8.self)
     let member = text.dropFirst(#"{"recording":"#.utf8.count).prefix { $0 != "\n" }.components(
       separatedBy: #","sha256":"DIG"#)[0]
     var hash = SHA256()

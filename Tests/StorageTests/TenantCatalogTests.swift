@@ -140,9 +140,9 @@ import Testing
 
   @Test func aDescriptionCarriesTheTenantUnlessThereIsNone() throws {
     var made = recording()
-    #expect(!String(decoding: RecordingDescription(made).json(), as: UTF8.self).contains("owner"))
+    #expect(!String(decoding: made.describedJSON, as: UTF8.self).contains("owner"))
     made.tenant = own.tenant
-    let json = RecordingDescription(made).json()
+    let json = made.describedJSON
     #expect(String(decoding: json, as: UTF8.self).contains("\"owner\":\"ours\""))
     #expect(RecordingDescription(json: json)?.recording == made)
     // Another owner doesn't match the checksum.

@@ -85,6 +85,51 @@ extension Catalog {
     try conversions(of: id).map(\.key.name)
   }
 
+  /// Returns the sounds in other formats of the recordings with IDs in a range, each recording's by format.
+  func conversions(
+    from first: RecordingID, through last: RecordingID
+  ) throws(StorageError) -> [RecordingID: [Conversion]] {
+    let conversions = try read { db in
+      try Self.intact(
+        db.rows(
+          "SELECT * FROM conversions WHERE recording BETWEEN ? AND ? ORDER BY recording, format",
+          [first.text, last.text])
+      ) { try ConversionRow(row: $0).conversion }
+    }
+    return Dictionary(grouping: conversions, by: \.recording)
+  }
+
+  /// Returns the files that rows name of recordings that have their audio, by recording. `ids` are sorted.
+  func filesNamed(of ids: ArraySlice<RecordingID>) throws(StorageError) -> [RecordingID: Set<String>] {
+    guard let first = ids.first, let last = ids.last else { return [:] }
+    return try read { db in
+      var names: [RecordingID: Set<String>] = [:]
+      // A column that can't be read names nothing.
+      func add(_ column: String, of row: SQLRow) {
+        guard let key = try? objectKey(row, column) else { return }
+        names[key.recording]?.insert(key.name)
+      }
+      // Others between them are read in vain, but each once, because the ranges of one caller don't overlap.
+      let range = [first.text, last.text]
+      try db.eachRow(
+        """
+        SELECT id, audio_key, working_key, waveform_key FROM recordings
+        WHERE id BETWEEN ? AND ? AND audio_key IS NOT NULL
+        """, range
+      ) { row in
+        guard let id = try? identifier(row, "id") as RecordingID else { return true }
+        names[id] = []
+        for column in ["audio_key", "working_key", "waveform_key"] { add(column, of: row) }
+        return true
+      }
+      try db.eachRow("SELECT key FROM conversions WHERE recording BETWEEN ? AND ?", range) { row in
+        add("key", of: row)
+        return true
+      }
+      return names
+    }
+  }
+
   /// Returns the number of unreadable rows per table, except recordings (see `unreadableRecordings`). Reads every row.
   func unreadableCounts() throws(StorageError) -> [(table: String, count: Int)] {
     try read { db in

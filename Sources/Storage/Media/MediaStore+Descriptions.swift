@@ -24,7 +24,7 @@ extension MediaStore {
     guard recording.audioFile != nil else { return }
     let folder = folder(of: recording.id)
     var failure: StorageError?
-    let (path, json) = (folder + "/" + RecordingDescription.fileName, RecordingDescription(recording).json())
+    let (path, json) = (folder + "/" + RecordingDescription.fileName, recording.describedJSON)
     do {
       let known = try? FileSystem.contents(of: path, limit: RecordingDescription.byteLimit)
       if known != json {
@@ -60,6 +60,13 @@ extension MediaStore {
     try FileSystem.rename(mark, to: path)
     try FileSystem.syncFolder(folder(of: id))
     return true
+  }
+
+  /// Whether there is a description in a recording's folder that says the same as its row.
+  func isDescribed(_ recording: Recording) -> Bool {
+    let path = folder(of: recording.id) + "/" + RecordingDescription.fileName
+    return (try? FileSystem.contents(of: path, limit: RecordingDescription.byteLimit)).map(recording.isDescribed)
+      ?? false
   }
 
   /// Returns the description in a recording's folder, or nil if there is none, it can't be read, or it describes

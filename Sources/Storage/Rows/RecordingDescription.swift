@@ -12,7 +12,7 @@ import Terms
 // checksum detects later corruption on disk.
 
 /// A recording as described by its own folder.
-struct RecordingDescription: Codable, Equatable {
+struct RecordingDescription: Decodable, Equatable {
   /// The name of the file in the recording's folder.
   static let fileName = "recording.json"
   /// The version of the format that this program writes and reads.
@@ -25,25 +25,31 @@ struct RecordingDescription: Codable, Equatable {
   private var sha256 = ""
 
   init(_ recording: Recording) {
-    self.recording = recording
-    // A job's progress changes often and means nothing once the job's row is lost.
-    if recording.waveformState == .building { self.recording.waveformState = .queued }
-    sha256 = Self.digest(of: self.recording)
+    self.recording = Self.lasting(recording)
+    sha256 = Self.digest(of: Self.encoded(self.recording))
   }
 
-  /// Returns the digest of the member `recording` as written.
-  private static func digest(of recording: Recording) -> String {
+  /// Returns what is described of a recording: a job's progress changes often and means nothing once the job's row is
+  /// lost.
+  private static func lasting(_ recording: Recording) -> Recording {
+    var recording = recording
+    if recording.waveformState == .building { recording.waveformState = .queued }
+    return recording
+  }
+
+  private static func digest(of encoded: [UInt8]) -> String {
     var hash = SHA256()
-    hash.update(Self.encoded(recording).span)
+    hash.update(encoded.span)
     return hash.hexDigest()
   }
 
-  private static func encoded(_ value: some Encodable) -> [UInt8] {
+  /// Returns the member `recording` as written.
+  private static func encoded(_ recording: Recording) -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.keyEncodingStrategy = .convertToSnakeCase
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     // Every number in a row is finite (see `Recording.isPlausible`), and nothing else can fail to encode.
-    return (try? encoder.encode(value)).map(Array.init) ?? []
+    return (try? encoder.encode(recording)).map(Array.init) ?? []
   }
 
   /// Parses the content of a file, which may be hostile. Fails if it doesn't describe a recording.
@@ -52,13 +58,17 @@ struct RecordingDescription: Codable, Equatable {
     decoder.keyDecodingStrategy = .convertFromSnakeCase
     guard let description = try? decoder.decode(Self.self, from: Data(bytes)),
       description.version == Self.currentVersion, description.recording.isPlausible,
-      description.sha256 == Self.digest(of: description.recording)
+      description.sha256 == Self.digest(of: Self.encoded(description.recording))
     else { return nil }
     self = description
   }
 
-  /// Returns the content of the file.
-  func json() -> [UInt8] { Self.encoded(self) + [UInt8(ascii: "\n")] }
+  /// Returns the content of the file that describes a recording.
+  static func json(of recording: Recording) -> [UInt8] {
+    let member = encoded(lasting(recording))
+    let rest = #","sha256":"\#(digest(of: member))","version":\#(currentVersion)}"# + "\n"
+    return Array(#"{"recording":"#.utf8) + member + Array(rest.utf8)
+  }
 }
 
 extension Recording {

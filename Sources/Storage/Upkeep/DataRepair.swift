@@ -167,35 +167,42 @@ package struct DataRepair: Sendable {
 
   // MARK: Rows
 
-  /// Gives a row that has lost the length and the hash of its audio those that the audio has.
-  private func measureAudio(of recording: Recording, _ catalog: Catalog) throws(StorageError) {
+  /// Gives a row that has lost the length and the hash of its audio those that the audio has. Returns whether it had.
+  private func measureAudio(of recording: Recording, _ catalog: Catalog) throws(StorageError) -> Bool {
     guard recording.bytes == nil || recording.sha256 == nil, let audio = recording.audioKey,
       store.look(at: audio) != .absent
-    else { return }
+    else { return false }
     let found = try MediaStore.measure(FileDescriptor(path: store.path(of: audio), flags: O_RDONLY))
     try catalog.update(recording.id) { ($0.bytes, $0.sha256) = (found.bytes, found.sha256) }
+    return true
   }
 
   private func repairFiles(of catalog: Catalog, _ done: inout [String]) throws(StorageError) {
     var (corrected, described, rebuilt) = (0, 0, 0)
     let reconciliation = Reconciliation(catalog: catalog, store: store)
     try eachRecording(of: catalog) { (recording) throws(StorageError) in
-      if try reconciliation.correctRow(of: recording.id, holds: store.hasIntactAudio) {
-        corrected += 1
-      } else {
-        try measureAudio(of: recording, catalog)
+      var (recording, isDescribed) = (recording, store.isDescribed(recording))
+      func reread() throws(StorageError) {
+        recording = try catalog.recording(recording.id) ?? recording
+        isDescribed = store.isDescribed(recording)
       }
-    }
-    if corrected > 0 { done.append("\(corrected) damaged rows were written again.") }
-    try eachRecording(of: catalog) { (recording) throws(StorageError) in
+      if !isDescribed, try reconciliation.correctRow(of: recording.id, holds: store.hasIntactAudio) {
+        corrected += 1
+        try reread()
+      } else if try measureAudio(of: recording, catalog) {
+        try reread()
+      }
       guard let audio = recording.audioKey else { return }
-      if store.look(at: audio) != .absent, try rebuildWaveform(of: recording, catalog) { rebuilt += 1 }
-      let current = try catalog.recording(recording.id) ?? recording
-      if store.description(of: recording.id) != RecordingDescription(current) {
+      if store.look(at: audio) != .absent, try rebuildWaveform(of: recording, catalog) {
+        rebuilt += 1
+        try reread()
+      }
+      if !isDescribed {
         catalog.describe(recording.id)
         described += 1
       }
     }
+    if corrected > 0 { done.append("\(corrected) damaged rows were written again.") }
     if rebuilt > 0 { done.append("\(rebuilt) waveforms will be built again when the service starts.") }
     if described > 0 { done.append("\(described) descriptions were written again.") }
   }

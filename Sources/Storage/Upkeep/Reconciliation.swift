@@ -26,7 +26,7 @@ package struct Reconciliation: Sendable {
     (self.catalog, self.store) = (catalog, store)
   }
 
-  /// Number of recordings whose rows are restored in one transaction.
+  /// Number of recordings whose rows are read or restored in one transaction.
   private static let batch = 500
 
   /// Goes through the data directory once. If the catalog isn't `verified`, nothing is removed or moved because of its
@@ -40,10 +40,18 @@ package struct Reconciliation: Sendable {
     if verified { attempt(&report) { report throws(StorageError) in try heal(&report) } }
     // Comes before the uploads: until a marked folder is removed, its audio is a second name of the upload's part.
     var lost: [(recording: Recording, jobs: [Job])] = []
-    for id in store.recordingFolders(&report) {
-      attempt(&report) { report throws(StorageError) in
-        if let row = try settle(id, verified, &report) { lost.append(row) }
-        if lost.count == Self.batch { try insert(&lost, &report) }
+    let folders = store.recordingFolders(&report).sorted()
+    for start in stride(from: 0, to: folders.count, by: Self.batch) {
+      let ids = folders[start..<min(start + Self.batch, folders.count)]
+      // A folder that was copied here may be inaccessible even to its owner.
+      for id in ids { FileSystem.makePrivate(store.folder(of: id)) }
+      var named: [RecordingID: Set<String>] = [:]
+      attempt(&report) { _ throws(StorageError) in named = try catalog.filesNamed(of: ids) }
+      for id in ids where named[id] == nil || store.hasFile(MediaStore.marker, of: id) {
+        attempt(&report) { report throws(StorageError) in
+          if let row = try settle(id, verified, &report) { lost.append(row) }
+          if lost.count == Self.batch { try insert(&lost, &report) }
+        }
       }
     }
     attempt(&report) { report throws(StorageError) in try insert(&lost, &report) }
@@ -64,8 +72,6 @@ package struct Reconciliation: Sendable {
   private func settle(
     _ id: RecordingID, _ verified: Bool, _ report: inout SweepReport
   ) throws(StorageError) -> (recording: Recording, jobs: [Job])? {
-    // A folder that was copied here may be inaccessible even to its owner.
-    FileSystem.makePrivate(store.folder(of: id))
     switch (try catalog.claim(on: id), try store.isUnfinished(id)) {
     case (.owned, let isUnfinished):
       if isUnfinished { catalog.describe(id) } else if try finish(id) { report.adopted += 1 }
@@ -184,11 +190,11 @@ package struct Reconciliation: Sendable {
       guard let files = try? FileSystem.names(in: folder) else { continue }
       for file in files { FileSystem.makePrivate(folder + "/" + file, unless: isLent) }
       if verified { report.removed += try removeLostConversions(among: files, of: id) }
+      guard let recording = try catalog.readableRecording(id), recording.audioFile != nil, !store.isDescribed(recording)
+      else { continue }
       if try correctRow(of: id, holds: { store.hasAudio(of: $0) }) {
         report.corrected += 1
-      } else if let recording = try catalog.readableRecording(id), recording.audioFile != nil,
-        store.description(of: id) != RecordingDescription(recording)
-      {
+      } else {
         catalog.describe(id)
       }
     }

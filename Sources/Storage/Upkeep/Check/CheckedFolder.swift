@@ -57,8 +57,8 @@ package struct CheckedFolder: CheckedMedia {
 
   /// True without a folder, because its missing files are reported.
   package func isDescribed(_ recording: Recording) -> Bool {
-    recording.audioFile == nil || !FileSystem.isFolder(store.folder(of: recording.id))
-      || store.description(of: recording.id) == RecordingDescription(recording)
+    recording.audioFile == nil || store.isDescribed(recording)
+      || !FileSystem.isFolder(store.folder(of: recording.id))
   }
 
   /// Adds up the files of all writers.
@@ -94,14 +94,22 @@ package struct CheckedFolder: CheckedMedia {
   ) throws(StorageError) {
     let recordings = try names(in: "recordings")
     try checkIdentity()
-    for name in recordings {
-      guard let id = RecordingID(name) else {
-        report.note("strange_file", "recordings/" + name, "The service did not make this.")
-        continue
-      }
-      do throws(StorageError) { try checkFolder(of: id, catalog, &report) } catch .io(let operation, _, let number) {
-        report.add(
-          "folder_unreadable", "recordings/\(id)", "The folder can't be read: \(operation) failed (errno \(number)).")
+    for name in recordings where RecordingID(name) == nil {
+      report.note("strange_file", "recordings/" + name, "The service did not make this.")
+    }
+    let ids = recordings.compactMap(RecordingID.init).sorted()
+    for start in stride(from: 0, to: ids.count, by: Self.batch) {
+      let batch = ids[start..<min(start + Self.batch, ids.count)]
+      // The files before the rows: a row names a file only once it is there.
+      let files = batch.map { try? store.fileNames(of: $0) }
+      let named = try catalog.filesNamed(of: batch)
+      for (id, files) in zip(batch, files) {
+        if let files, let named = named[id], files.allSatisfy({ Self.explains($0, named) }) { continue }
+        do throws(StorageError) { try checkFolder(of: id, catalog, &report) } catch .io(let operation, _, let number) {
+          report.add(
+            "folder_unreadable", "recordings/\(id)",
+            "The folder can't be read: \(operation) failed (errno \(number)).")
+        }
       }
       guard isWanted() else { throw .cancelled }
     }
@@ -113,6 +121,16 @@ package struct CheckedFolder: CheckedMedia {
   /// Returns the names in one of the store's folders, none if the folder is missing.
   private func names(in folder: String) throws(StorageError) -> [String] {
     do { return try FileSystem.names(in: store.directory + "/" + folder) } catch .io(_, _, ENOENT) { return [] }
+  }
+
+  /// Number of folders whose rows are read in one transaction.
+  private static let batch = 500
+
+  /// Whether a file in a recording's folder is one that a row names, the map of one, or the description.
+  private static func explains(_ name: String, _ named: Set<String>) -> Bool {
+    named.contains(name) || name == RecordingDescription.fileName
+      // A sound map is saved next to the file that it describes.
+      || name.hasSuffix(".map") && named.contains(String(name.dropLast(4)))
   }
 
   private func checkFolder(
@@ -154,12 +172,9 @@ package struct CheckedFolder: CheckedMedia {
     var strange: Set<String> = []
     for _ in 0..<2 {
       let names = Set(try store.fileNames(of: id))
-      guard let recording = try catalog.readableRecording(id), let audio = recording.audioFile else { return }
-      let named = [audio, recording.workingFile, recording.waveformFile].compactMap { $0 }
-      let files = try named + catalog.conversionFiles(of: id)
-      // A sound map is saved next to the file that it describes.
-      strange = names.subtracting(files + files.map { $0 + ".map" })
-        .subtracting([RecordingDescription.fileName, MediaStore.marker])
+      guard try catalog.readableRecording(id) != nil, let named = try catalog.filesNamed(of: [id])[id]
+      else { return }
+      strange = names.filter { $0 != MediaStore.marker && !Self.explains($0, named) }
       if strange.isEmpty { return }
     }
     let attempts = try catalog.attempts(in: id)

@@ -75,8 +75,13 @@ package struct DataCheck: Sendable {
     repeat {
       let (recordings, next) = try catalog.recordings(limit: batch, after: place)
       var undescribed: [Recording] = []
+      var conversions: [RecordingID: [Conversion]] = [:]
+      if let newest = recordings.first?.id, let oldest = recordings.last?.id {
+        conversions = try catalog.conversions(from: oldest, through: newest)
+      }
       for recording in recordings {
-        let current = try check(recording, media, catalog, &report)
+        let rows = Rows(recording: recording, conversions: conversions[recording.id] ?? [])
+        let current = try check(rows, media, catalog, &report)
         if let current, try !media.isDescribed(current) { undescribed.append(current) }
         done += 1
         guard progress(min(done / total, 1)) else { throw .cancelled }
@@ -97,30 +102,25 @@ package struct DataCheck: Sendable {
   private struct Rows: Equatable {
     let recording: Recording
     let conversions: [Conversion]
+  }
 
-    /// Returns nil if the recording was deleted. If its row has become unreadable, the next check reports it.
-    init?(_ id: RecordingID, _ catalog: Catalog) throws(StorageError) {
-      guard let recording = try catalog.recording(id) else { return nil }
-      try self.init(recording, catalog)
-    }
-
-    init(_ recording: Recording, _ catalog: Catalog) throws(StorageError) {
-      (self.recording, conversions) = (recording, try catalog.conversions(of: recording.id))
-    }
+  /// Returns nil if the recording was deleted. If its row has become unreadable, the next check reports it.
+  private func rows(_ id: RecordingID, _ catalog: Catalog) throws(StorageError) -> Rows? {
+    guard let recording = try catalog.recording(id) else { return nil }
+    return Rows(recording: recording, conversions: try catalog.conversions(of: id))
   }
 
   /// Checks a recording, and again if something seems wrong, until its rows stay the same. Returns it as it is then;
   /// nil if it was deleted.
   private func check(
-    _ recording: Recording, _ media: some CheckedMedia, _ catalog: Catalog, _ report: inout Report
+    _ rows: Rows, _ media: some CheckedMedia, _ catalog: Catalog, _ report: inout Report
   ) throws(StorageError) -> Recording? {
-    var rows = try Rows(recording, catalog)
-    var isSecond = false
+    var (rows, isSecond) = (rows, false)
     while true {
       var found = Report()
       try check(rows, media, &found)
       if !found.foundProblems.isEmpty || !found.foundNotes.isEmpty {
-        guard let current = try Rows(recording.id, catalog) else { return nil }
+        guard let current = try self.rows(rows.recording.id, catalog) else { return nil }
         let isSame = current == rows
         if !isSame || !isSecond {
           (rows, isSecond) = (current, isSame)
