@@ -1,3 +1,4 @@
+import CLinux
 import Dispatch
 import Glibc
 import HTTP
@@ -7,6 +8,7 @@ import PostgresStorage
 import Processing
 import S3Storage
 import Storage
+import Waveform
 
 /// The whole service: catalog, files, jobs, and server.
 package final class Service: Sendable {
@@ -67,7 +69,11 @@ package final class Service: Sendable {
     if access.hasKeys { http.responseFields["Referrer-Policy"] = "no-referrer" }
     http.refusal = refusal(configuration)
     IdleMemory.boundKept()
-    let idleMemory = IdleMemory()
+    let idleMemory = IdleMemory {
+      catalog.releaseMemory()
+      PyramidFile.releaseMemory()
+      stillwave_trim_memory()
+    }
     let logRequest = log.tellsRequests ? logRequest ?? log.request : nil
     let requestTimes = context.metrics.requests
     http.onCompleted = { request in

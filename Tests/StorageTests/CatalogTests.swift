@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import GRDBSQLite
 import PresentRows
 import Randomness
 import Synchronization
@@ -310,5 +311,18 @@ import Testing
   func check() throws {
     for _ in 0..<2 { try catalog.check() }
     #expect(try catalog.read { try $0.first("SELECT beats FROM heartbeat") } == 2)
+  }
+
+  @Test("what SQLite keeps of the catalog in memory can be freed, and is read again")
+  func releasedMemory() throws {
+    let data = try DataFolder(1)
+    let catalog = try Catalog(path: data.store.catalogPath)
+    let id = data.recordings[0].id
+    try catalog.update(id) { $0.name = String(repeating: "n", count: 1_000_000) }
+    #expect(try catalog.recording(id)?.name.count == 1_000_000)
+    let before = sqlite3_memory_used()
+    catalog.releaseMemory()
+    #expect(sqlite3_memory_used() < before - 1_000_000)
+    #expect(try catalog.recording(id)?.name.count == 1_000_000)
   }
 }

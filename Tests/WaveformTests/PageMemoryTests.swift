@@ -51,6 +51,12 @@ import Testing
     // What was given back is used first.
     let again = take(1)
     #expect(memory.byteCount <= 4 << 20)
+    memory.unmapUnused()
+    #expect(memory.byteCount == 2 << 20)
     again.forEach(giveBack)
+    memory.unmapUnused()
+    #expect(memory.byteCount == 0)
+    take(1).forEach(giveBack)
+    #expect(memory.byteCount == 2 << 20)
   }
 }

@@ -2,7 +2,7 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// Returns memory to the system that malloc has kept after a flood of requests.
+/// Returns memory to the system that malloc, the catalog and open waveforms have kept after a flood of requests.
 ///
 /// glibc keeps freed memory in the arena of the thread that allocated it, except for long stretches at the arena's end.
 /// After a flood, it keeps most of the peak. `stillwave_trim_memory` returns that.
@@ -40,10 +40,7 @@ final class IdleMemory: Sendable {
 
   /// Creates an instance that calls `trim` on its own queue when many requests are followed by `pauseSeconds` with
   /// almost none, or after `pausesToWait` times as long.
-  init(
-    pauseSeconds: Double = 10, pausesToWait: Int = 30,
-    trim: @escaping @Sendable () -> Void = { stillwave_trim_memory() }
-  ) {
+  init(pauseSeconds: Double = 10, pausesToWait: Int = 30, trim: @escaping @Sendable () -> Void) {
     (self.pauseSeconds, self.pausesToWait, self.trim) = (pauseSeconds, pausesToWait, trim)
   }
 

@@ -88,6 +88,9 @@ package final class Catalog: Sendable {
   /// Makes the catalog's main file complete, so that it can be copied by itself. Others may keep reading.
   package func checkpoint() throws(StorageError) { try engine.checkpoint() }
 
+  /// Frees what the catalog keeps in memory of its file. May wait for a write in progress.
+  package func releaseMemory() { engine.releaseMemory() }
+
   /// Calls `checkpoint` and closes the catalog. No other call may be in progress or follow.
   package func close() throws(StorageError) { try engine.close() }
 

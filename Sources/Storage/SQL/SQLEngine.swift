@@ -64,11 +64,17 @@ package protocol SQLEngine: AnyObject, Sendable {
   /// Makes the database's main file complete, so that it can be copied by itself, if the engine has such a file.
   func checkpoint() throws(StorageError)
 
+  /// Frees what connections keep of the database in memory, as far as nobody uses it.
+  func releaseMemory()
+
   /// Closes all connections. No other call may be in progress or follow.
   func close() throws(StorageError)
 }
 
 extension SQLEngine {
+  /// Does nothing: a server keeps the database in memory.
+  package func releaseMemory() {}
+
   /// Runs `body` in a serializable transaction; see `write(_:_:)`.
   package func write<Value: Sendable>(
     _ body: @Sendable (any SQLSession) throws -> Value

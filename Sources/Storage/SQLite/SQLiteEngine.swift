@@ -140,6 +140,12 @@ final class SQLiteEngine: SQLEngine {
     }
   }
 
+  func releaseMemory() {
+    pool.releaseMemoryEventually()
+    // The writing connection does it before this.
+    pool.writeWithoutTransaction { _ in }
+  }
+
   func close() throws(StorageError) {
     try checkpoint()
     do { try pool.close() } catch { throw StorageError(error) }

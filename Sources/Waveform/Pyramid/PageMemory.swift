@@ -66,6 +66,18 @@ final class PageMemory: Sendable {
     if isUnused { unsafe munmap(UnsafeMutableRawPointer(bitPattern: piece), Self.pieceBytes) }
   }
 
+  /// Unmaps all pieces without used pages.
+  func unmapUnused() {
+    let pieces = state.withLock { state in
+      let unused = state.used.filter { $0.value == 0 }.map(\.key)
+      for piece in unused { state.used[piece] = nil }
+      let used = state.used
+      state.free.removeAll { used[Self.piece(of: $0)] == nil }
+      return unused
+    }
+    for piece in pieces { unsafe munmap(UnsafeMutableRawPointer(bitPattern: piece), Self.pieceBytes) }
+  }
+
   /// Returns the line of a page in use.
   static func line(of page: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
     let within = Int(UInt(bitPattern: page) & UInt(pieceBytes - 1))

@@ -10,6 +10,9 @@ package final class PyramidFile: Sendable {
   /// The length of a page in bytes.
   package static let pageBytes = PyramidLayout.pageBytes
 
+  /// Returns memory for pages that no open file uses to the system.
+  package static func releaseMemory() { PageMemory.shared.unmapUnused() }
+
   /// Returns the length of the finished file of a sound in bytes; 0 if there can be none.
   package static func byteCount(sampleRate: Int, channels: Int, frames: Int64) -> Int64 {
     guard let layout = try? PyramidLayout(sampleRate: sampleRate, channels: channels) else { return 0 }
