@@ -9,8 +9,9 @@ struct BackupCommand: ParsableCommand {
     abstract: "Backs up the data folder of one machine, even while the service runs.",
     discussion: """
       The backup contains the catalog as of one moment, every file of its recordings, the acknowledged bytes of \
-      unfinished uploads, the secret that signs tokens, and SHA256SUMS, which “sha256sum -c” checks. Audio on the same \
-      disk is hard-linked, which takes no room; --copy copies it. Every file is read once. The backup appears under \
+      unfinished uploads, the secrets for tokens, and SHA256SUMS, which “sha256sum -c” checks. If the service has \
+      --token-secret-file, name that file here too; a service that is started on the backup without it then knows the \
+      same secrets. Audio on the same disk is hard-linked, which takes no room; --copy copies it. Every file is read once. The backup appears under \
       its name when it is complete; if the folder exists already and is empty, such as the root of a disk, SHA256SUMS \
       appears last. The exit status is 0 only if every row can be read and every audio file matches the catalog.
 
@@ -25,6 +26,12 @@ struct BackupCommand: ParsableCommand {
     help: ArgumentHelp("The backup's folder, which must not exist yet or be empty.", valueName: "DIR"))
   var output: String
 
+  @Option(
+    help: ArgumentHelp(
+      "The service's file of secrets for tokens, if it has one (default: STILLWAVE_TOKEN_SECRET_FILE).",
+      valueName: "FILE"))
+  var tokenSecretFile: String?
+
   @Flag(help: "Copy files even if they could be linked.")
   var copy = false
 
@@ -34,8 +41,14 @@ struct BackupCommand: ParsableCommand {
     try DataFolderOptions.run { display in
       try MediaStore(lookingAt: path).checkIsDataFolder()
       try checkHasCatalog(path)
-      let report = try Backup(of: path, to: output, method: copy ? .copy : .link).make { share in
+      let secrets = setting("token-secret-file", tokenSecretFile)
+      let report = try Backup(of: path, to: output, method: copy ? .copy : .link, secrets: secrets).make { share in
         display.show(share: share)
+      }
+      if !report.hasSecrets {
+        StandardStreams.complain(
+          "the backup has no secret for tokens; if the service has --token-secret-file, name that file here, or keep it "
+            + "elsewhere")
       }
       for id in report.damaged {
         writeAll(

@@ -1,10 +1,10 @@
 import Foundation
 import HTTP
-import Storage
 import Testing
 import Webhooks
 
 @testable import AudioService
+@testable import Storage
 
 @Suite struct AuditLogTests {
   private static func lines(_ path: String) throws -> [[String: Any]] {
@@ -108,6 +108,15 @@ import Webhooks
     outbox.stop()
     #expect(try keyed.bench.catalog.takeAuditLines(all: true) == [])
     await keyed.bench.runner.stop()
+  }
+
+  @Test func theNameOfANewLogIsOnDisk() throws {
+    let folder = try TemporaryFolder()
+    for expected in [[FileOperationLog.Operation.sync(folder.path)], []] {
+      let operations = FileOperationLog()
+      try FileOperationLog.$current.withValue(operations) { _ = try AuditLog(path: folder.path + "/audit.jsonl") }
+      #expect(operations.operations == expected)
+    }
   }
 
   @Test func aRenamedLogIsOpenedAgain() async throws {

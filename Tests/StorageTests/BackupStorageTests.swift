@@ -60,6 +60,11 @@ import Testing
     let made = Recording(
       id: id, name: "uploaded.wav", createdAt: first.createdAt, bytes: first.bytes, sha256: first.sha256,
       format: first.format, waveformState: .failed, audioKey: ObjectKey(id, "audio.wav"))
+    let track = LabelTrack(
+      of: made.id, name: "words", kind: .labels, language: nil, source: .embedded, at: first.createdAt)
+    let chunk = [LabelChunk(start: 0, end: 1, texts: ["a"], labels: [0x31])]
+    var job = Job(kind: .waveform, recording: made.id, state: .succeeded)
+    job.result = #"{"recording":"\#(made.id)"}"#
     var hasEnded = false
     let report = try Backup(of: data.path, to: backup).make { _ in
       if hasEnded { return true }
@@ -69,6 +74,8 @@ import Testing
         try FileSystem.rename(
           data.store.path(ofPart: uploads[0].id), to: data.store.folder(of: made.id) + "/audio.wav")
         try live.insert(made)
+        try live.insert(job)
+        try live.insert(track, chunk, limit: 9)
         try live.write { db in
           try db.run("UPDATE uploads SET recording = ? WHERE id = ?", [made.id.text, uploads[0].id.text])
         }
@@ -88,12 +95,24 @@ import Testing
     #expect(try catalog.upload(uploads[0].id)?.recording == made.id && catalog.upload(uploads[1].id) == nil)
     #expect(try catalog.unfinishedUploads().map(\.id) == [uploads[2].id])
     #expect(try read(restored + "/recordings/\(made.id)/audio.wav") == "sound 0")
+    #expect(try catalog.labels(of: track.id)?.chunks.map(\.labels) == [[0x31]])
+    #expect(try catalog.latestJob(kind: .waveform, state: .succeeded, of: made.id)?.id == job.id)
   }
 
-  @Test("the secret that signs tokens is backed up and restored, readable only for its owner")
-  func tokenSecret() throws {
-    try write("a secret of 43 characters\n", to: data.path + "/token-secret")
-    _ = try Backup(of: data.path, to: backup).make()
+  @Test(
+    "the secrets for tokens are backed up and restored, readable only for their owner, also from a file elsewhere",
+    arguments: [false, true])
+  func tokenSecret(isElsewhere: Bool) throws {
+    try write("a secret of 43 characters\n", to: isElsewhere ? data.folder("file") : data.path + "/token-secret")
+    if isElsewhere {
+      #expect(try !Backup(of: data.path, to: data.folder("without")).make().hasSecrets)
+      try write("an earlier one\n", to: data.path + "/token-secret")
+    }
+    let secrets = isElsewhere ? data.folder("file") : nil
+    #expect(try Backup(of: data.path, to: backup, secrets: secrets).make().hasSecrets)
+    #expect(throws: StorageError.self) {
+      try Backup(of: data.path, to: data.folder("no"), secrets: data.folder("missing")).make()
+    }
     let restored = data.folder("restored")
     #expect(try Restoration(of: backup, to: restored).run().damaged == [])
     #expect(try read(restored + "/token-secret") == "a secret of 43 characters\n")

@@ -51,10 +51,20 @@ final class AuditLog: Sendable {
   deinit { close(state.withLock { $0.file }) }
 
   private static func open(_ path: String) throws -> Int32 {
+    let isNew = unsafe access(path, F_OK) != 0
     // Opening a pipe without a reader would block.
     let file = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
     guard file >= 0, fcntl(file, F_SETFL, O_APPEND) == 0 else { throw KeyFileError.unreadable(errno: errno) }
-    return file
+    guard isNew else { return file }
+    do throws(StorageError) {
+      // The lines of a new file are on disk only with its name.
+      try FileSystem.syncFolder(FileSystem.parent(of: path))
+      return file
+    } catch {
+      close(file)
+      guard case .io(_, _, let number) = error else { throw KeyFileError.unreadable(errno: EIO) }
+      throw KeyFileError.unreadable(errno: number)
+    }
   }
 
   /// Whether lines can be written, as far as is known: if the last one couldn't, opens the file again and tries one

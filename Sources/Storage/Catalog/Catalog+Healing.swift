@@ -64,6 +64,17 @@ extension Catalog {
     }
   }
 
+  /// Inserts rows that another catalog has, in this order.
+  func insert(_ rows: [(table: String, row: SQLRow)]) throws(StorageError) {
+    try write { db in
+      for (table, row) in rows {
+        let marks = Array(repeating: "?", count: row.columns.count).joined(separator: ", ")
+        try db.run(
+          "INSERT INTO \(table) (\(row.columns.joined(separator: ", "))) VALUES (\(marks))", bound: row.values)
+      }
+    }
+  }
+
   /// Finishes a recording whose row has no audio although its folder shows that it is complete, because the row comes
   /// from an older catalog. Ends the job that was to produce the recording.
   func finish(with recording: Recording) throws(StorageError) {

@@ -188,7 +188,7 @@ package enum FileSystem {
   }
 
   /// Returns the folder that contains a file or folder.
-  static func parent(of path: String) -> String {
+  package static func parent(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }

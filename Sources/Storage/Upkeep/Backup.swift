@@ -6,12 +6,13 @@ import Glibc
 //   BACKUP/catalog.sqlite           a snapshot of the catalog (VACUUM INTO)
 //   BACKUP/recordings/<id>/…        the files of every recording in it
 //   BACKUP/uploads/<id>.part        the acknowledged bytes of unfinished uploads
-//   BACKUP/token-secret             the secret that signs tokens, if the service has made one
+//   BACKUP/token-secret             the secrets for tokens: those of a file of the operator's, or the service's own
 //   BACKUP/SHA256SUMS               "<64 digits>  <path>" for each file, in the format of sha256sum -c
 //
 // The catalog is copied first, then the files. Files never change once they have a row, so those of a recording in the
 // catalog are right whenever they are read; a recording deleted in between is dropped from the backup too. The bytes of
-// an upload that has ended in between are a recording's by now, whose row is read from the live catalog. The backup
+// an upload that has ended in between are a recording's by now, whose rows, with those of the labels that it brought, are
+// read from the live catalog. The backup
 // appears under its name once all of it is on disk; in an existing empty folder, SHA256SUMS appears last.
 
 /// Copies a data directory to a backup, even while a service uses it.
@@ -36,6 +37,8 @@ package struct Backup: Sendable {
     package var bytes: Int64 = 0
     /// Recordings damaged on disk: their row can't be read, or their audio was lost or changed before the backup.
     package var damaged: [RecordingID] = []
+    /// Whether the backup has secrets for tokens.
+    package var hasSecrets = false
   }
 
   /// The name of the list of checksums.
@@ -44,10 +47,12 @@ package struct Backup: Sendable {
   private let source: String
   private let destination: String
   private let method: Method
+  private let secrets: String?
 
-  /// Creates a backup of the data directory `source` at `destination`, which must not exist or must be empty.
-  package init(of source: String, to destination: String, method: Method = .link) {
-    (self.source, self.destination, self.method) = (source, destination, method)
+  /// Creates a backup of the data directory `source` at `destination`, which must not exist or must be empty. `secrets`
+  /// is the file of secrets for tokens, if the service uses one outside its data directory.
+  package init(of source: String, to destination: String, method: Method = .link, secrets: String? = nil) {
+    (self.source, self.destination, self.method, self.secrets) = (source, destination, method, secrets)
   }
 
   /// Makes the backup. Reads every file once for its checksum. After each recording, calls `progress` with the fraction
@@ -63,7 +68,7 @@ package struct Backup: Sendable {
     var folder = try TemporaryDirectory(for: destination, lastFile: Self.sums)
     try copyCatalog(from: catalogPath, to: folder.path + "/catalog.sqlite")
     var contents = BackupContents(folder: folder.path, method: method)
-    let report = try contents.take(from: source, progress: progress)
+    let report = try contents.take(from: source, secrets: secrets, progress: progress)
     try folder.commit()
     return report
   }
@@ -102,7 +107,9 @@ private struct BackupContents {
   }
 
   /// Copies the files named by the copied catalog from the data directory `source`.
-  mutating func take(from source: String, progress: (Double) -> Bool) throws(StorageError) -> Backup.Report {
+  mutating func take(
+    from source: String, secrets: String?, progress: (Double) -> Bool
+  ) throws(StorageError) -> Backup.Report {
     let catalog = try Catalog(path: folder + "/catalog.sqlite")
     for name in ["recordings", "uploads"] { try FileSystem.makeFolder(folder + "/" + name) }
     let total = Double(try catalog.recordingCount())
@@ -120,7 +127,7 @@ private struct BackupContents {
       try take(unreadable: id, from: source + "/recordings/" + id.text)
     }
     for upload in try catalog.unfinishedUploads() { try take(upload, from: source, catalog) }
-    try takeSecret(from: source + "/" + MediaStore.tokenSecret)
+    try takeSecrets(from: secrets ?? source + "/" + MediaStore.tokenSecret, mustExist: secrets != nil)
     // The removals' files aren't in the backup, so their IDs would stay in it forever.
     try catalog.forgetRemovals(catalog.removals())
     try catalog.close()
@@ -199,32 +206,49 @@ private struct BackupContents {
   /// Takes the recording that an upload has become since the catalog was copied. Drops the upload if it was canceled or
   /// its recording deleted.
   private mutating func follow(_ upload: Upload, in source: String, _ catalog: Catalog) throws(StorageError) {
-    guard let recording = try Self.recording(madeOf: upload.id, in: source + "/catalog.sqlite") else {
+    guard let (recording, others) = try Self.rows(madeOf: upload.id, in: source + "/catalog.sqlite") else {
       _ = try catalog.deleteUpload(upload.id)
       return
     }
     try catalog.insert(recording, jobs: [], finishing: upload.id, expiresAt: upload.expiresAt)
+    try catalog.insert(others)
     try take(recording, from: source + "/recordings/" + recording.id.text, catalog)
   }
 
-  private static func recording(madeOf upload: UploadID, in path: String) throws(StorageError) -> Recording? {
+  /// Returns the row of the recording that an upload has become, and those of its labels and of the job that found them:
+  /// without that, the labels would be taken in again when the waveform is rebuilt. Nil if there is no recording.
+  private static func rows(
+    madeOf upload: UploadID, in path: String
+  ) throws(StorageError) -> (Recording, [(table: String, row: SQLRow)])? {
     do {
       let live = try Backup.openLive(path)
       defer { try? live.close() }
       return try live.read { db in
-        try Row.fetchOne(
+        let found = try Row.fetchOne(
           db, sql: "SELECT * FROM recordings WHERE id = (SELECT recording FROM uploads WHERE id = ?)",
-          arguments: [upload.text]
-        ).map { try RecordingRow(row: SQLRow($0)).recording }
+          arguments: [upload.text])
+        guard let recording = try found.map({ try RecordingRow(row: SQLRow($0)).recording }) else { return nil }
+        let others = try [
+          ("jobs", "recording = ? AND kind = 'waveform' AND state = 'succeeded'"), ("label_tracks", "recording = ?"),
+          ("label_chunks", "track IN (SELECT id FROM label_tracks WHERE recording = ?)"),
+        ].flatMap { table, condition in
+          try Row.fetchAll(db, sql: "SELECT * FROM \(table) WHERE \(condition)", arguments: [recording.id.text])
+            .map { (table: table, row: SQLRow($0)) }
+        }
+        return (recording, others)
       }
     } catch {
       throw StorageError(error).naming(path)
     }
   }
 
-  /// A link would change with the secret.
-  private mutating func takeSecret(from path: String) throws(StorageError) {
-    do { try FileSystem.copy(path, to: folder + "/" + MediaStore.tokenSecret) } catch .io(_, _, ENOENT) { return }
+  /// A link would change with the secrets.
+  private mutating func takeSecrets(from path: String, mustExist: Bool) throws(StorageError) {
+    do { try FileSystem.copy(path, to: folder + "/" + MediaStore.tokenSecret) } catch {
+      guard !mustExist, case .io(_, _, ENOENT) = error else { throw error }
+      return
+    }
+    report.hasSecrets = true
     try note(MediaStore.tokenSecret, digest: measure(MediaStore.tokenSecret).sha256)
   }
 
