@@ -159,6 +159,29 @@ package final class S3Blobs: Blobs {
   /// Returns the same without waiting; nil unless this process has had the whole object and still has it.
   package func fileAtHand(_ key: ObjectKey) -> LocalFile? { cache.fileAtHand(key) }
 
+  /// Returns the SHA-256 of an object in the bucket; see `Blobs.storedSHA256`.
+  package func storedSHA256(
+    of key: ObjectKey, _ goesOn: (Int) throws(StorageError) -> Bool
+  ) throws(StorageError) -> String? {
+    var hash = SHA256()
+    var place: Int64 = 0
+    while true {
+      let piece: [UInt8]
+      do throws(S3Error) { piece = try client.get(key.description, place..<place + Self.comparedBytes) } catch {
+        guard error == .noSuchKey else { throw StorageError(error) }
+        try checkIdentity()
+        throw .io(operation: "get", path: key.description, errno: ENOENT)
+      }
+      if piece.isEmpty { return hash.hexDigest() }
+      hash.update(piece.span)
+      place += Int64(piece.count)
+      guard try goesOn(piece.count) else { return nil }
+    }
+  }
+
+  /// Length of the pieces in which an object is compared.
+  private static let comparedBytes: Int64 = 4 << 20
+
   /// Removes the cache's copy of an object.
   package func discardCopy(of key: ObjectKey) -> Bool {
     cache.discard(key)

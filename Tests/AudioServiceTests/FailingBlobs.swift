@@ -66,6 +66,11 @@ final class FailingBlobs: Blobs {
     return try store.adopt(part, as: id, name: name)
   }
   func fileAtHand(_ key: ObjectKey) -> LocalFile? { nil }
+  func storedSHA256(
+    of key: ObjectKey, _ goesOn: (Int) throws(StorageError) -> Bool
+  ) throws(StorageError) -> String? {
+    try localFile(key).sha256(fromDisk: true, goesOn)
+  }
   func discardCopy(of key: ObjectKey) -> Bool {
     discarded.withLock { $0.append(key) }
     return false

@@ -11,6 +11,8 @@ import Testing
   /// The seconds that were waited.
   private final class Waits: Sendable {
     let seconds = Mutex(0.0)
+    /// The thread on which a file was given up.
+    let thread = Mutex<pthread_t?>(nil)
   }
 
   private static let day = 86_400.0
@@ -23,7 +25,10 @@ import Testing
     let table = bench.context.waveforms
     return Scrub(
       bench.catalog, bench.store, every: seconds, log: ServiceLog(bench.logged.logger),
-      giveUp: { id, loss throws(StorageError) in try table.giveUp(id, loss) },
+      giveUp: { [waits] id, loss throws(StorageError) in
+        waits.thread.withLock { $0 = pthread_self() }
+        try table.giveUp(id, loss)
+      },
       sleep: { [waits] seconds in waits.seconds.withLock { $0 += seconds } })
   }
 
@@ -97,6 +102,36 @@ import Testing
     #expect(try scrub().sweep(at: .now + 31 * Self.day) == 1)
     #expect(try bench.catalog.conversions(of: recording.id).map(\.format) == ["flac"])
     #expect(try !isWarned(recording))
+  }
+
+  @Test("an altered working copy is made again", arguments: [false, true])
+  func workingCopy(isIntact: Bool) throws {
+    let recording = try bench.recording()
+    let key = ObjectKey(recording.id, "working-1.wav")
+    try Data("copy".utf8).write(to: URL(fileURLWithPath: bench.store.path(of: key)))
+    let sha256 = try #require(try bench.store.storedSHA256(of: key) { _ in true })
+    try bench.catalog.update(recording.id) {
+      $0.waveformState = .ready
+      $0.noteWorkingCopy(StoredFile(key: key, bytes: 4, sha256: isIntact ? sha256 : String(repeating: "0", count: 64)))
+    }
+    #expect(try scrub().sweep(at: .now + 31 * Self.day) == 1)
+    let row = try #require(try bench.catalog.recording(recording.id))
+    #expect(try !isWarned(recording) && row.workingKey == (isIntact ? key : nil))
+    #expect((row.waveformState == .ready) == isIntact)
+    // A write on a thread of the lowest priority would hold up others.
+    #expect(waits.thread.withLock { $0 } != pthread_self())
+  }
+
+  @Test("if the store doesn't answer, the next look goes on there")
+  func unreachable() throws {
+    let recording = try bench.recording()
+    let blobs = FailingBlobs(bench.store)
+    let scrub = Scrub(bench.catalog, blobs, every: 30 * Self.day, log: ServiceLog(bench.logged.logger)) { _, _ in }
+    blobs.fetching.withLock { $0 = (.storeUnreachable(detail: ""), nil) }
+    try flip(recording)
+    #expect(throws: StorageError.self) { try scrub.sweep(at: .now + 31 * Self.day) }
+    blobs.fetching.withLock { $0 = nil }
+    #expect(try scrub.sweep(at: .now + 31 * Self.day) == 1 && isWarned(recording))
   }
 
   @Test("a damaged waveform is found and built again")

@@ -45,6 +45,7 @@ import Testing
       (audio, nil, "audio_missing", true), (audio, [1, 2], "audio_damaged", true),
       (audio, [1, 2, 4], "audio_damaged", false), (try key(folder + "working-"), nil, "working_copy_missing", true),
       (try key(folder + "working-"), [8], "working_copy_damaged", true),
+      (try key(folder + "working-"), [6, 6], "working_copy_damaged", false),
       (try key(folder + "waveform-"), nil, "waveform_missing", true),
       (try key(folder + "waveform-"), [7, 7, 0], "waveform_damaged", true),
       (try key(folder + "converted-"), [1], "conversion_damaged", true),
@@ -75,7 +76,7 @@ import Testing
     #expect(try await bench.check().problems == [], "the second look finds it")
     // A HEAD that is refused is followed by a GET, for the reason.
     let denied = ObjectStore.Fault.refuses(403, code: "AccessDenied")
-    store.fail(.none, .none, denied, denied, .none, .none, .none, .none, .none, .none, denied, denied)
+    store.fail(.none, .none, denied, denied, .none, .none, .none, .none, .none, .none, .none, denied, denied)
     let problems = try await bench.check().problems
     #expect(problems.map(\.code) == ["audio_damaged"] && problems.map(\.path) == ["\(audio)"])
     #expect(problems.allSatisfy { $0.detail.contains("the key may not do this") }, "\(problems)")
@@ -316,7 +317,7 @@ struct CheckedBench: Sendable {
     let working = try node.put([8, 8], as: ObjectKey(id, "working-\(token.name).wav"))
     _ = try cluster.catalog.finish(token, with: "{}") {
       ($0.waveformState, $0.waveformKey) = (.ready, waveform.key)
-      ($0.workingKey, $0.workingBytes) = (working.key, working.bytes)
+      $0.noteWorkingCopy(working)
     }
   }
 

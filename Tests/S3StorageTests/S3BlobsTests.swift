@@ -25,6 +25,36 @@ import Testing
     #expect(cluster.test.store.uploadCount == 0)
   }
 
+  @Test("an object is compared in pieces of 4 MiB, past the cache of the node")
+  func comparison() async throws {
+    let cluster = try BlobsCluster()
+    let content = TestStore.bytes(9 << 20)
+    let (first, second) = (try cluster.node("a"), try cluster.node("b"))
+    let recording = try await cluster.blocking { try first.upload(content) }
+    let key = ObjectKey(recording.id, "audio.mp3")
+    var altered = content
+    altered[5 << 20] ^= 1
+    cluster.test.store.put(altered, as: key.description, in: "sounds")
+    for node in [first, second] {
+      let read = Mutex<[Int]>([])
+      let found = try await cluster.blocking {
+        try node.blobs.storedSHA256(of: key) { count in
+          read.withLock { $0.append(count) }
+          return true
+        }
+      }
+      #expect(found == Hexadecimal.text(SHA256.digest(of: altered)) && found != recording.sha256)
+      #expect(read.withLock { $0 } == [4 << 20, 4 << 20, 1 << 20])
+    }
+    #expect(second.blobs.fileAtHand(key) == nil && !second.blobs.isAtHand(key, [0..<1]))
+    #expect(try await cluster.blocking { try second.blobs.storedSHA256(of: key) { _ in false } } == nil)
+    await #expect(throws: StorageError.self) {
+      try await cluster.blocking {
+        try second.blobs.storedSHA256(of: ObjectKey(RecordingID(), "audio.mp3")) { _ in true }
+      }
+    }
+  }
+
   @Test(
     "a large file whose parts can't be put leaves an upload that is aborted at once or, if the store fails, a day later"
   )

@@ -160,17 +160,23 @@ import Testing
     #expect(codes(try data.check().problems) == ["audio_missing"])
   }
 
-  @Test("a working copy with the wrong length is damaged, and rebuilt by a repair")
-  func workingCopy() throws {
+  @Test(
+    "a working copy with the wrong length or SHA-256 is damaged, and rebuilt by a repair", arguments: ["soun", "sounD"])
+  func workingCopy(damaged: String) throws {
     let catalog = try Catalog(path: data.store.catalogPath)
     catalog.keepDescriptions(in: data.store) { Issue.record($1, "\($0)") }
     let id = data.recordings[0].id
-    try catalog.update(id) { ($0.media, $0.workingKey, $0.workingBytes) = ("{}", ObjectKey($0.id, "working-1.wav"), 5) }
+    try catalog.update(id) {
+      var hash = SHA256()
+      hash.update(Array("sound".utf8).span)
+      $0.media = "{}"
+      $0.noteWorkingCopy(StoredFile(key: ObjectKey($0.id, "working-1.wav"), bytes: 5, sha256: hash.hexDigest()))
+    }
     try catalog.close()
     let path = data.store.folder(of: id) + "/working-1.wav"
     try write("sound", to: path)
     #expect(try data.check() == sound(files: 3))
-    try write("soun", to: path)
+    try write(damaged, to: path)
     #expect(codes(try data.check().problems) == ["working_copy_damaged"])
     #expect(try data.repair().done.contains { $0.hasPrefix("1 waveforms will be built again") })
     #expect(try data.check() == sound(files: 3))

@@ -382,7 +382,8 @@ import Testing
       {"recording":{"audio_file":"audio.wav","bytes":3,"created_at":0,"format":{"channels":1,"codec":"pcm_s16",\
       "container":"wav","sample_rate":8000},"id":"01a215cf-db7b-74a1-a21c-8ccffb19512d","media":"{}","name":"a",\
       "sha256":"\(String(repeating: "0f", count: 32))","warnings":[],"waveform_file":"waveform-1.pyramid",\
-      "waveform_state":"ready","working_bytes":4,"working_file":"working-1.wav"},\
+      "waveform_state":"ready","working_bytes":4,"working_file":"working-1.wav",\
+      "working_sha256":"\(String(repeating: "1e", count: 32))"},\
       "sha256":"DIGEST","version":1}
 
       """
@@ -391,7 +392,7 @@ import Testing
       id: id, name: "a", createdAt: Timestamp(milliseconds: 0), bytes: 3, sha256: String(repeating: "0f", count: 32),
       format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 8000, channels: 1), waveformState: .ready,
       waveformKey: ObjectKey(id, "waveform-1.pyramid"), audioKey: ObjectKey(id, "audio.wav"), media: "{}",
-      workingKey: ObjectKey(id, "working-1.wav"), workingBytes: 4)
+      workingKey: ObjectKey(id, "working-1.wav"), workingBytes: 4, workingSHA256: String(repeating: "1e", count: 32))
     let written = String(decoding: recording.describedJSON, as: UTF8.self)
     let member = text.dropFirst(#"{"recording":"#.utf8.count).prefix { $0 != "\n" }.components(
       separatedBy: #","sha256":"DIG"#)[0]

@@ -6,15 +6,16 @@ import Synchronization
 import Terms
 import Waveform
 
-/// Compares the files of recordings with their SHA-256, because disks lose bits silently.
+/// Compares the files of recordings and their working copies with their SHA-256, because disks lose bits silently.
 ///
 /// Each file is read once in `Configuration.scrubSeconds`, slowly, on a thread that gets the processor and the disk
 /// only while nothing else wants them. If a job's source was compared over a day ago, it is compared at once, beside
 /// the job, because what is made from altered sound is wrong, too. An altered file gets a warning on its recording
-/// until it is right again. A finished waveform is verified by the checksums of its pages and rebuilt if it is damaged;
-/// a conversion that has changed is discarded.
+/// until it is right again; a working copy is made again. A finished waveform is verified by the checksums of its pages
+/// and rebuilt if it is damaged; a conversion that has changed is discarded.
 ///
-/// Objects in a bucket aren't compared: that is the store's task, and what is fetched from it is compared each time.
+/// Objects in a bucket are read past the cache. Waveforms there are verified only while the cache has them, and the
+/// source of a job is compared when it is fetched.
 final class Scrub: Sendable {
   /// The code of the warning.
   static let code = "audio_altered"
@@ -36,6 +37,7 @@ final class Scrub: Sendable {
   private let waiting = Mutex<[RecordingID]>([])
   private let isStopped = Atomic(false)
   private let wake = DispatchSemaphore(value: 0)
+  private let writes = DispatchQueue(label: "scrub writes")
   private let counted = Atomic(0)
   private let isCounted = Atomic(false)
 
@@ -105,7 +107,11 @@ final class Scrub: Sendable {
     count()
     guard let seconds else { return 0 }
     let due = try catalog.recordings(comparedBefore: now + -seconds, limit: Self.batch)
-    for recording in due where !isStopped.load(ordering: .relaxed) { try compare(recording, at: now, slowly: true) }
+    // In another order on each node that shares the catalog, and not what one of them has compared meanwhile.
+    for id in due.map(\.id).shuffled() where !isStopped.load(ordering: .relaxed) {
+      guard let recording = try catalog.recording(id, comparedBefore: now + -seconds) else { continue }
+      try compare(recording, at: now, slowly: true)
+    }
     return due.count
   }
 
@@ -124,17 +130,34 @@ final class Scrub: Sendable {
     if let finding = try isAltered(key, from: expected, slowly: slowly) {
       try note(recording.id, isAltered: finding)
     }
+    if let working = recording.workingKey, let expected = recording.workingSHA256,
+      try isAltered(working, from: expected, slowly: slowly) == true
+    {
+      try write { [giveUp] () throws(StorageError) in try giveUp(recording.id, .workingCopy(working)) }
+    }
     if slowly {
       try verifyWaveform(of: recording)
       for conversion in try catalog.conversions(of: recording.id)
       where try isAltered(conversion.key, from: conversion.sha256, slowly: true) == true {
         // It is made again when it is asked for.
-        try catalog.forget(conversion)
+        try write { [catalog] () throws(StorageError) in try catalog.forget(conversion) }
         log.failure("a conversion has changed on the disk and is discarded", ["file": "\(conversion.key)"])
       }
     }
     guard !isStopped.load(ordering: .relaxed) else { return }
-    try catalog.note(comparisonOf: recording.id, at: now)
+    try write { [catalog] () throws(StorageError) in try catalog.note(comparisonOf: recording.id, at: now) }
+  }
+
+  /// Changes the catalog on another thread, and waits for it: this one gets little of the processor and the disk, and
+  /// would keep others from writing for as long.
+  private func write(_ change: @escaping @Sendable () throws(StorageError) -> Void) throws(StorageError) {
+    let (outcome, isDone) = (FirstFailure(), DispatchSemaphore(value: 0))
+    writes.async {
+      do throws(StorageError) { try change() } catch { outcome.note(error) }
+      isDone.signal()
+    }
+    isDone.wait()
+    if let error = outcome.error { throw error }
   }
 
   /// Whether a file isn't what was stored; nil if it is missing, which is said elsewhere (`MissingFiles`), or if the
@@ -142,18 +165,22 @@ final class Scrub: Sendable {
   private func isAltered(
     _ key: ObjectKey, from expected: String, slowly: Bool
   ) throws(StorageError) -> Bool? {
-    guard let file = blobs.fileAtHand(key) else { return nil }
     do throws(StorageError) {
-      return try file.sha256(fromDisk: slowly) { (count) throws(StorageError) in
-        if slowly {
-          sleep(Double(count) / Self.bytesPerSecond)
-          try compareWaiting()
-        }
+      guard slowly else {
+        return try blobs.fileAtHand(key)?.sha256(fromDisk: false) { _ in !isStopped.load(ordering: .relaxed) }
+          .map { $0 != expected }
+      }
+      return try blobs.storedSHA256(of: key) { (count) throws(StorageError) in
+        sleep(Double(count) / Self.bytesPerSecond)
+        try compareWaiting()
         return !isStopped.load(ordering: .relaxed)
       }.map { $0 != expected }
-    } catch .io(_, _, let number) {
-      if number == EIO { return true }
-      if number != ENOENT { log.failure("a file can't be compared", ["file": "\(key)", "error": "\(number)"]) }
+    } catch {
+      // The next look goes on here.
+      if case .storeUnreachable = error { throw error }
+      if case .io(_, _, EIO) = error { return true }
+      if case .io(_, _, ENOENT) = error { return nil }
+      log.failure("a file can't be compared", ["file": "\(key)", "error": logText(error)])
       return nil
     }
   }
@@ -161,9 +188,11 @@ final class Scrub: Sendable {
   private func note(_ id: RecordingID, isAltered: Bool) throws(StorageError) {
     guard let recording = try catalog.recording(id) else { return }
     guard recording.warnings.contains(where: { $0.code == Self.code }) != isAltered else { return }
-    try catalog.update(id) { recording in
-      recording.warnings.removeAll { $0.code == Self.code }
-      if isAltered { recording.warnings.append(Self.warning) }
+    try write { [catalog] () throws(StorageError) in
+      try catalog.update(id) { recording in
+        recording.warnings.removeAll { $0.code == Self.code }
+        if isAltered { recording.warnings.append(Self.warning) }
+      }
     }
     count()
     if isAltered {
@@ -176,7 +205,7 @@ final class Scrub: Sendable {
   private static let warning = Warning(
     code: code,
     detail: """
-      The recording's file has changed on the service's disk: its SHA-256 isn't that of what was stored, or a part of \
+      The recording's file has changed where the service keeps it: its SHA-256 isn't that of what was stored, or a part of \
       it can't be read. Parts of the sound may be wrong.
       """)
 
@@ -187,7 +216,8 @@ final class Scrub: Sendable {
     let path = file.withPath { $0 }
     defer { withExtendedLifetime(file) {} }
     do throws(WaveformError) { try PyramidFile(path: path, cacheBytes: 0).verify() } catch {
-      if error.isDamage { try giveUp(recording.id, .waveform(key, error)) }
+      guard error.isDamage else { return }
+      try write { [giveUp] () throws(StorageError) in try giveUp(recording.id, .waveform(key, error)) }
     }
   }
 }

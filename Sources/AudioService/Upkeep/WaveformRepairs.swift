@@ -8,7 +8,7 @@ import Waveform
 enum WaveformLoss: Sendable, Equatable {
   /// The pyramid with that key; with a nil error, it's missing.
   case waveform(ObjectKey, WaveformError?)
-  /// The working copy with that key is missing or has a different size.
+  /// The working copy with that key is missing or isn't what was stored.
   case workingCopy(ObjectKey)
   /// A pyramid that was discarded earlier, when the queue had no room for a job to rebuild it.
   case owed(ObjectKey)
@@ -111,7 +111,7 @@ extension WaveformLoss {
     switch self {
     case .waveform(_, nil): "its file is gone"
     case .waveform(_, let error?): logText(error)
-    case .workingCopy: "the working copy is gone or of another length"
+    case .workingCopy: "the working copy is gone or has changed"
     case .owed: "it was given up before"
     }
   }

@@ -40,7 +40,7 @@ extension JobOutcome {
       $0.noiseRegions = sound.noiseRegions
       if sound.lacksPictures, let facts = $0.mediaFacts { $0.media = facts.withoutPictures.json }
       $0.audioKey = audio.key
-      if let working { ($0.workingKey, $0.workingBytes) = (working.key, working.bytes) }
+      if let working { $0.noteWorkingCopy(working) }
       $0.bytes = audio.bytes
       $0.sha256 = audio.sha256
       $0.format.setLength(frames: sound.frames)

@@ -47,7 +47,7 @@ enum WaveformJob: JobDefinition {
     let tracks = try embeddedTracks(of: recording, work, outcome)
     do {
       return try outcome.finish(JobResult(recording: job.recording), adding: tracks) { [working, mapBytes] in
-        if let working { ($0.workingKey, $0.workingBytes) = (working.key, working.bytes) }
+        if let working { $0.noteWorkingCopy(working) }
         $0.mapBytes = mapBytes
         note(analysis, pyramid: file.key, bytes: file.bytes, in: &$0)
       }

@@ -88,15 +88,15 @@ extension Catalog {
     return missing
   }
 
-  /// Returns the length and the SHA-256 that an object has according to the row that names it, which doesn't have the
-  /// SHA-256 of a working copy; nil if no row says anything.
+  /// Returns the length and the SHA-256 that an object has according to the row that names it; nil if no row says
+  /// anything.
   package func content(of key: ObjectKey) throws(StorageError) -> ExpectedObject? {
     let (id, name) = (key.recording.text, key.description)
     return try read { db in
       let row = try db.row(
         """
         SELECT bytes, sha256 FROM recordings WHERE id = ? AND audio_key = ? AND bytes IS NOT NULL AND sha256 IS NOT NULL
-        UNION ALL SELECT working_bytes, NULL FROM recordings
+        UNION ALL SELECT working_bytes, working_sha256 FROM recordings
           WHERE id = ? AND working_key = ? AND working_bytes IS NOT NULL
         UNION ALL SELECT bytes, sha256 FROM conversions WHERE recording = ? AND key = ?
         """, [id, name, id, name, id, name])

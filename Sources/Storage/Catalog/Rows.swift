@@ -32,7 +32,7 @@ struct RecordingRow: TableRow {
       waveformKey: try objectKey(row, "waveform_key"),
       audioKey: try objectKey(row, "audio_key"), media: try nullable(row, "media"),
       workingKey: try objectKey(row, "working_key"),
-      workingBytes: try nullable(row, "working_bytes"),
+      workingBytes: try nullable(row, "working_bytes"), workingSHA256: try nullable(row, "working_sha256"),
       warnings: try list(row, "warnings") ?? [], derivedFrom: derivedFrom,
       noiseRegions: try list(row, "noise_regions"))
     recording.tenant = try tenant(row)
@@ -66,6 +66,7 @@ struct RecordingRow: TableRow {
     container["media"] = recording.media
     container["working_key"] = recording.workingKey?.description
     container["working_bytes"] = recording.workingBytes
+    container["working_sha256"] = recording.workingSHA256
     container["warnings"] = String(decoding: try JSONEncoder().encode(recording.warnings), as: UTF8.self)
     container["derived_recording"] = recording.derivedFrom?.recording.text
     container["derived_job"] = recording.derivedFrom?.job.text

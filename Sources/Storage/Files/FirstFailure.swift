@@ -1,11 +1,15 @@
 import Synchronization
 
 /// Holds the first error from several threads.
-final class FirstFailure: Sendable {
+package final class FirstFailure: Sendable {
   private let first = Mutex<StorageError?>(nil)
 
-  /// The first error, or nil.
-  var error: StorageError? { first.withLock { $0 } }
+  /// Creates a place without an error.
+  package init() {}
 
-  func note(_ error: StorageError) { first.withLock { if $0 == nil { $0 = error } } }
+  /// The first error, or nil.
+  package var error: StorageError? { first.withLock { $0 } }
+
+  /// Keeps an error if it is the first.
+  package func note(_ error: StorageError) { first.withLock { if $0 == nil { $0 = error } } }
 }

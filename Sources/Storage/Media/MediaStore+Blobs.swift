@@ -10,6 +10,13 @@ extension MediaStore: Blobs, Scratch, UploadSpool, GrowingWaveforms {
   /// Returns the file of an object, whether or not it exists: nothing has to be fetched.
   package func fileAtHand(_ key: ObjectKey) -> LocalFile? { localFile(key) }
 
+  /// Returns the SHA-256 of an object's file, read from the disk; see `Blobs.storedSHA256`.
+  package func storedSHA256(
+    of key: ObjectKey, _ goesOn: (Int) throws(StorageError) -> Bool
+  ) throws(StorageError) -> String? {
+    try localFile(key).sha256(fromDisk: true, goesOn)
+  }
+
   /// Returns false: there are no copies.
   package func discardCopy(of key: ObjectKey) -> Bool { false }
 

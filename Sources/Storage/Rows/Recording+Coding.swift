@@ -5,7 +5,8 @@ import Terms
 extension Recording: Codable {
   private enum CodingKeys: String, CodingKey {
     case id, owner, name, createdAt, bytes, sha256, format, waveformState, waveformJob, waveformFile, audioFile, media
-    case workingFile, workingBytes, waveformBytes, mapBytes, warnings, derivedFrom, noiseRegions
+    case workingFile, workingBytes, workingDigest = "workingSha256", waveformBytes, mapBytes, warnings, derivedFrom,
+      noiseRegions
   }
 
   /// Reads a description. The names of its files may be anything; see `isPlausible`.
@@ -28,6 +29,7 @@ extension Recording: Codable {
       mapBytes: try members.decodeIfPresent(Int64.self, forKey: .mapBytes), audioKey: try key(.audioFile),
       media: try members.decodeIfPresent(String.self, forKey: .media), workingKey: try key(.workingFile),
       workingBytes: try members.decodeIfPresent(Int64.self, forKey: .workingBytes),
+      workingSHA256: try members.decodeIfPresent(String.self, forKey: .workingDigest),
       warnings: try members.decode([Warning].self, forKey: .warnings),
       derivedFrom: try members.decodeIfPresent(Derivation.self, forKey: .derivedFrom),
       noiseRegions: try members.decodeIfPresent([NoiseRegion].self, forKey: .noiseRegions))
@@ -51,6 +53,7 @@ extension Recording: Codable {
     try members.encodeIfPresent(media, forKey: .media)
     try members.encodeIfPresent(workingFile, forKey: .workingFile)
     try members.encodeIfPresent(workingBytes, forKey: .workingBytes)
+    try members.encodeIfPresent(workingSHA256, forKey: .workingDigest)
     try members.encodeIfPresent(waveformBytes, forKey: .waveformBytes)
     try members.encodeIfPresent(mapBytes, forKey: .mapBytes)
     try members.encode(warnings, forKey: .warnings)

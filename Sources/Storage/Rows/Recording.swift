@@ -38,9 +38,11 @@ package struct Recording: Sendable, Equatable {
   /// What decoding needs to know about a file that isn't read directly, in JSON; nil for files that are.
   package var media: String?
   /// The key of the lossless copy of such a file's sound; nil until it is complete.
-  package var workingKey: ObjectKey? { didSet { if workingKey == nil { workingBytes = nil } } }
+  package var workingKey: ObjectKey? { didSet { if workingKey == nil { (workingBytes, workingSHA256) = (nil, nil) } } }
   /// Length of the working copy in bytes; nil if there is none.
   package var workingBytes: Int64?
+  /// SHA-256 of the working copy as 64 lower-case hexadecimal digits; nil if there is none.
+  package var workingSHA256: String?
   /// Errors in the file's headers.
   package var warnings: [Warning]
   /// The origin of the recording; nil for an upload.
@@ -54,7 +56,8 @@ package struct Recording: Sendable, Equatable {
     sha256: String? = nil, format: SoundShape, waveformState: WaveformState = .queued,
     waveformJob: JobID? = nil, waveformKey: ObjectKey? = nil, waveformBytes: Int64? = nil, mapBytes: Int64? = nil,
     audioKey: ObjectKey? = nil, media: String? = nil, workingKey: ObjectKey? = nil, workingBytes: Int64? = nil,
-    warnings: [Warning] = [], derivedFrom: Derivation? = nil, noiseRegions: [NoiseRegion]? = nil
+    workingSHA256: String? = nil, warnings: [Warning] = [], derivedFrom: Derivation? = nil,
+    noiseRegions: [NoiseRegion]? = nil
   ) {
     self.id = id ?? RecordingID(at: createdAt)
     self.name = name
@@ -71,6 +74,7 @@ package struct Recording: Sendable, Equatable {
     self.media = media
     self.workingKey = workingKey
     self.workingBytes = workingBytes
+    self.workingSHA256 = workingSHA256
     self.warnings = warnings
     self.derivedFrom = derivedFrom
     self.noiseRegions = noiseRegions
@@ -80,6 +84,11 @@ package struct Recording: Sendable, Equatable {
 extension Recording {
   /// The key of the file to read the sound from: the audio file, or the working copy of one that isn't read directly.
   package var soundKey: ObjectKey? { media == nil ? audioKey : workingKey }
+
+  /// Notes the working copy.
+  package mutating func noteWorkingCopy(_ file: StoredFile) {
+    (workingKey, workingBytes, workingSHA256) = (file.key, file.bytes, file.sha256)
+  }
 
   /// Total length of its files in bytes, as `usage` counts them.
   var keptBytes: Int64 { [bytes, workingBytes, waveformBytes, mapBytes].reduce(0) { $0 + ($1 ?? 0) } }

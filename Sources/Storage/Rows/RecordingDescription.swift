@@ -80,7 +80,9 @@ extension Recording {
     let files = [(audioKey, "audio"), (workingKey, "working"), (waveformKey, "waveform")]
     let lengths = [bytes, workingBytes, waveformBytes, mapBytes]
     return createdAt.isPlausible && format.isPlausible && lengths.allSatisfy { 0...(1 << 60) ~= $0 ?? 0 }
-      && sha256.map { $0.utf8.count == 64 && $0.utf8.allSatisfy(\.isLowerHexDigit) } ?? true
+      && [sha256, workingSHA256].allSatisfy {
+        $0.map { $0.utf8.count == 64 && $0.utf8.allSatisfy(\.isLowerHexDigit) } ?? true
+      }
       && files.allSatisfy { key, kind in
         key.map { $0.recording == id && $0.name.hasPrefix(kind) && MediaStore.isFileName($0.name) } ?? true
       }

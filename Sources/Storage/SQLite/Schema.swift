@@ -72,6 +72,7 @@ enum Schema {
       media TEXT,
       working_key TEXT,
       working_bytes INTEGER,
+      working_sha256 TEXT,
       warnings TEXT NOT NULL,
       noise_regions TEXT,
       derived_recording TEXT,

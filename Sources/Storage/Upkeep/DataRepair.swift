@@ -237,7 +237,12 @@ package struct DataRepair: Sendable {
     guard let key = recording.workingKey else { return nil }
     switch store.look(at: key) {
     case .absent: return key
-    case .present(let bytes): return recording.workingBytes.map { $0 != bytes } == true ? key : nil
+    case .present(let bytes):
+      if let expected = recording.workingBytes, bytes != expected { return key }
+      guard let expected = recording.workingSHA256,
+        let found = try? store.localFile(key).sha256(fromDisk: false, { _ in true })
+      else { return nil }
+      return found == expected ? nil : key
     case .unknown: return nil
     }
   }

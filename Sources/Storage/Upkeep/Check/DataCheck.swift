@@ -145,7 +145,7 @@ package struct DataCheck: Sendable {
       let fault = try fault(in: audio, bytes, expecting: recording.bytes, recording.sha256, media)
       if let fault { report.add("audio_damaged", "\(audio)", "The audio\(fault)") }
     }
-    if let key = recording.workingKey { try checkWorkingCopy(key, recording.workingBytes, media, &report) }
+    if let key = recording.workingKey { try checkWorkingCopy(key, of: recording, media, &report) }
     if recording.waveformState == .ready, let key = recording.waveformKey {
       report.files += 1
       try checkWaveform(key, media, &report)
@@ -169,7 +169,7 @@ package struct DataCheck: Sendable {
   }
 
   private func checkWorkingCopy(
-    _ key: ObjectKey, _ expected: Int64?, _ media: some CheckedMedia, _ report: inout Report
+    _ key: ObjectKey, of recording: Recording, _ media: some CheckedMedia, _ report: inout Report
   ) throws(StorageError) {
     let path = "\(key)"
     switch try media.length(of: key) {
@@ -177,8 +177,8 @@ package struct DataCheck: Sendable {
     case .unreadable(let reason):
       report.add("working_copy_damaged", path, "The working copy of the audio can't be read: \(reason).")
     case .present(let bytes):
-      guard let expected, bytes != expected else { return }
-      report.add("working_copy_damaged", path, "The working copy has \(bytes) bytes; the catalog says \(expected).")
+      let fault = try fault(in: key, bytes, expecting: recording.workingBytes, recording.workingSHA256, media)
+      if let fault { report.add("working_copy_damaged", path, "The working copy\(fault)") }
     }
   }
 

@@ -39,7 +39,7 @@ struct MovedTable: Sendable {
       "recordings", isCounted: true,
       """
       id tenant name name_folded created_at bytes sha256 container codec sample_rate channels frames estimated_frames \
-      duration waveform_state waveform_job media working_bytes warnings \
+      duration waveform_state waveform_job media working_bytes working_sha256 warnings \
       noise_regions derived_recording derived_job derived_operation audio_key waveform_key working_key compared_at \
       waveform_bytes map_bytes
       """),

@@ -113,7 +113,7 @@ struct ObjectMove: Sendable {
   private func moveParts(of recording: Recording, _ outcome: inout Outcome) throws(StorageError) {
     var isWhole = true
     if let key = recording.workingKey {
-      let working = ExpectedObject(key: key, bytes: recording.workingBytes, sha256: nil)
+      let working = ExpectedObject(key: key, bytes: recording.workingBytes, sha256: recording.workingSHA256)
       if try transfer(working, &outcome) != nil { isWhole = false }
     }
     if let key = recording.waveformKey {
