@@ -271,4 +271,25 @@ import Waveform
       #expect(status.contains("Seccomp:\t2") && status.contains("NoNewPrivs:\t1"))
     }
   }
+
+  @Test("a reader that starts more threads than it may is ended, and its request says why")
+  func excess() throws {
+    let watch = WorkerWatch(everySeconds: nil)
+    let program = try script("for i in $(seq \(WorkerAllowance.threads)); do sleep 1000 & done; wait")
+    let settings = WorkerSettings(
+      program: program, ffmpeg: "ffmpeg", audioLimits: AudioLimits(), memoryBytes: 1 << 30)
+    let readers = SampleReaders(settings, timeoutSeconds: 1000, watch: watch) { 0 }
+    let (path, window) = (try sound(), try Self.window())
+    let failure = Mutex<ReaderFailure?>(nil)
+    Thread.detachNewThread {
+      do throws(ReaderFailure) {
+        _ = try readers.read(path) { (reader) throws(ReaderFailure) in try reader.slice(window) }
+      } catch {
+        failure.withLock { $0 = error }
+      }
+    }
+    while failure.withLock({ $0 == nil }) { watch.look() }
+    guard case .died(let reason) = failure.withLock({ $0 }) else { throw try #require(failure.withLock { $0 }) }
+    #expect(reason.contains("threads"))
+  }
 }

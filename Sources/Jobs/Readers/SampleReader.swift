@@ -13,6 +13,9 @@ package final class SampleReader: Sendable {
   private let socket: Int32
   private let template: WorkerTemplate?
   private let timeoutSeconds: Double
+  private let watch: WorkerWatch
+  /// The limit for which the watch has ended it.
+  private let excess = Mutex<WorkerExcess?>(nil)
   /// The file that it has open.
   let file: OpenFile
   /// Whether it has reported that its memory ran out, after which it crashes.
@@ -25,7 +28,7 @@ package final class SampleReader: Sendable {
 
   /// Starts a reader of a file, as a copy of `template` if there is one that is ready. Takes about a millisecond.
   static func start(
-    _ settings: WorkerSettings, _ file: OpenFile, label: String, timeoutSeconds: Double
+    _ settings: WorkerSettings, _ file: OpenFile, label: String, timeoutSeconds: Double, watch: WorkerWatch
   ) throws(ReaderFailure) -> SampleReader {
     let fence = WorkerFence.reader(settings)
     let opening = Array("\(fence.text) \(file.map == nil ? 0 : 1)".utf8)
@@ -33,23 +36,33 @@ package final class SampleReader: Sendable {
       settings.program, ["reader", label], opening: opening, file.descriptor, file.map ?? file.descriptor,
       template: settings.template)
     switch child {
-    case .success(let child): return SampleReader(child, file, settings.template, timeoutSeconds)
+    case .success(let child): return SampleReader(child, file, settings.template, timeoutSeconds, watch)
     case .failure(let failure): throw .died("it could not be started (errno \(failure.errno))")
     }
   }
 
-  private init(_ child: SpawnedChild, _ file: OpenFile, _ template: WorkerTemplate?, _ timeoutSeconds: Double) {
+  private init(
+    _ child: SpawnedChild, _ file: OpenFile, _ template: WorkerTemplate?, _ timeoutSeconds: Double,
+    _ watch: WorkerWatch
+  ) {
     (identifier, socket, self.template, self.file) = (child.identifier, child.input, template, file)
-    self.timeoutSeconds = timeoutSeconds
+    (self.timeoutSeconds, self.watch) = (timeoutSeconds, watch)
     let microseconds = Int(min(timeoutSeconds, 1e9) * 1e6)
     var patience = timeval(tv_sec: microseconds / 1_000_000, tv_usec: microseconds % 1_000_000)
     for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
       unsafe setsockopt(socket, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
     }
+    watch.add(identifier, folder: nil, .reader) { [weak self] in self?.end(for: $0) }
+  }
+
+  private func end(for excess: WorkerExcess) {
+    self.excess.withLock { $0 = excess }
+    kill(-identifier, SIGKILL)
   }
 
   /// Ends the process. An idle one has nothing to lose.
   deinit {
+    watch.remove(identifier)
     kill(-identifier, SIGKILL)
     close(socket)
     let (identifier, template, expected) = (identifier, template, expectedSignals)
@@ -104,7 +117,8 @@ package final class SampleReader: Sendable {
       }
       if count < 0 && errno == EINTR { continue }
       guard count > 0 else {
-        throw count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? .slow : .died("it ended without an answer")
+        if count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) { throw .slow }
+        throw .died(excess.withLock { $0 }.map { "it exceeded a limit: \($0)" } ?? "it ended without an answer")
       }
       // The socket's time limit is that of a piece.
       guard monotonicSeconds() - start <= timeoutSeconds else { throw .slow }

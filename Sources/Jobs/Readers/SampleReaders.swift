@@ -33,6 +33,7 @@ package final class SampleReaders: Sendable {
   private let settings: WorkerSettings
   private let seconds: @Sendable () -> Double
   private let timeoutSeconds: Double
+  private let watch: WorkerWatch
   private let state = Mutex(State())
   private let started = Atomic<Int>(0)
   private static let closing = DispatchQueue(label: "idle readers")
@@ -40,11 +41,17 @@ package final class SampleReaders: Sendable {
   /// - Parameters:
   ///   - timeoutSeconds: how long an answer may take.
   ///   - seconds: a clock that never goes back.
-  package init(
+  package convenience init(
     _ settings: WorkerSettings, timeoutSeconds: Double = 20,
     seconds: @escaping @Sendable () -> Double = monotonicSeconds
   ) {
-    (self.settings, self.timeoutSeconds, self.seconds) = (settings, timeoutSeconds, seconds)
+    self.init(settings, timeoutSeconds: timeoutSeconds, watch: .shared, seconds: seconds)
+  }
+
+  init(
+    _ settings: WorkerSettings, timeoutSeconds: Double, watch: WorkerWatch, seconds: @escaping @Sendable () -> Double
+  ) {
+    (self.settings, self.timeoutSeconds, self.watch, self.seconds) = (settings, timeoutSeconds, watch, seconds)
   }
 
   /// The number of readers now, and of all that were started.
@@ -83,7 +90,7 @@ package final class SampleReaders: Sendable {
     } else {
       let file = try open()
       started.add(1, ordering: .relaxed)
-      reader = try SampleReader.start(settings, file, label: file.path, timeoutSeconds: timeoutSeconds)
+      reader = try SampleReader.start(settings, file, label: file.path, timeoutSeconds: timeoutSeconds, watch: watch)
     }
     do throws(ReaderFailure) {
       let result = try body(reader)

@@ -66,6 +66,9 @@ struct WorkerAllowance: Sendable, Equatable {
 
   init(threads: Int, files: Int, bytes: Int64) { (self.threads, self.files, self.bytes) = (threads, files, bytes) }
 
+  /// What a reader may use, which makes no file.
+  static let reader = WorkerAllowance(threads: threads, files: 0, bytes: 0)
+
   /// The first limit that is exceeded.
   func excess(of usage: WorkerUsage) -> WorkerExcess? {
     if usage.threads > threads { return .threads(limit: threads) }
