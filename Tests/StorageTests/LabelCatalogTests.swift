@@ -57,7 +57,7 @@ import Testing
     arguments: [
       ("GRÜSSE", [true, false]), ("gru\u{308}ße", [true, false]), ("two lines", [false, true]),
       ("o\nl", [false, true]),
-      ("e", [true, true]), ("", nil), ("eßtwo", nil),
+      ("e", [true, true]), ("", nil), ("eßtwo", nil), ("two lines and more", nil),
     ] as [(String, [Bool]?)])
   func searching(text: String, matches: [Bool]?) throws {
     let track = try track(Self.chunks)

@@ -53,6 +53,39 @@ import Testing
     #expect(try own.jobs(limit: 9).map(\.id) == [job.id])
   }
 
+  @Test("the statement that changes a row looks for the tenant's, and no read comes before it")
+  func writesWithoutReads() throws {
+    let (made, expiry) = (recording(), Timestamp(milliseconds: 4_000_000_000_000))
+    let job = Job(kind: .waveform, recording: made.id)
+    try own.insert(made, jobs: [job])
+    let upload = Upload(length: 8, expiresAt: expiry)
+    try own.insert(upload, limits: UploadLimits(total: 9, perClient: 9))
+    let track = LabelTrack(of: made.id, name: "Words", kind: .labels, language: nil, source: .upload)
+    let conversion = Conversion(
+      recording: made.id, format: "mp3", key: ObjectKey(made.id, "converted-1.mp3"), bytes: 1, sha256: "0",
+      usedAt: Timestamp(milliseconds: 0))
+    _ = try catalog.keep(conversion, of: own.tenant, limit: 9)
+    let reads = catalog.readCount
+    try own.insert(track, [], limit: 9)
+    for tenant in [other, own] {
+      let isOwn = tenant.tenant == own.tenant
+      #expect(try (tenant.update(made.id) { $0.name = "x" } != nil) == isOwn)
+      #expect(try (tenant.update(track.id, if: { _ in true }) { $0.name = "x" } != nil) == isOwn)
+      #expect(((try? tenant.advance(upload.id, to: 4, expiresAt: expiry)) != nil) == isOwn)
+      #expect(((try? tenant.takeOver(upload.id, at: 4)) != nil) == isOwn)
+      try tenant.touch(conversion)
+      #expect(try (catalog.read { try $0.first("SELECT used_at FROM conversions", as: Int64.self) } == 0) == !isOwn)
+      try tenant.forget(conversion)
+      #expect(try (catalog.read { try $0.first("SELECT count(*) FROM conversions", as: Int.self) } == 0) == isOwn)
+      #expect(try tenant.deleteLabelTrack(track.id) { _ in true } == isOwn)
+      #expect(try (tenant.cancel(job.id) != nil) == isOwn)
+      #expect(try tenant.deleteUpload(upload.id) == isOwn)
+      #expect(try (tenant.deleteRecording(made.id) != nil) == isOwn)
+    }
+    // Those of this test.
+    #expect(catalog.readCount == reads + 4)
+  }
+
   @Test func cursorsOfAnotherTenantOnlyBoundAList() throws {
     let (first, theirs, last) = (recording("a"), recording("b"), recording("c"))
     try own.insert(first)

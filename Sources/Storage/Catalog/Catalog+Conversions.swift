@@ -1,7 +1,9 @@
 extension Catalog {
-  /// Returns the conversion of a recording to `format`, or nil.
-  package func conversion(of id: RecordingID, to format: String) throws(StorageError) -> Conversion? {
-    try read { try Self.conversion(of: id, to: format, $0) }
+  /// Returns the conversion of a recording to `format`, or nil; with a tenant, only of one of its recordings.
+  package func conversion(
+    of id: RecordingID, to format: String, of tenant: Tenant? = nil
+  ) throws(StorageError) -> Conversion? {
+    try read { try Self.conversion(of: id, to: format, of: tenant, $0) }
   }
 
   /// Returns the unfinished job for the same work if there is one; otherwise inserts `job` and returns it. So only one
@@ -10,11 +12,11 @@ extension Catalog {
   /// Throws `.noSuchRecording` if the recording was deleted meanwhile, and `.limitReached` if the tenant would have
   /// more bytes than `limits` with those that the job is expected to add.
   package func sharedJob(
-    orElse job: Job, within limits: StoredLimits? = nil
+    orElse job: Job, of tenant: Tenant? = nil, within limits: StoredLimits? = nil
   ) throws(StorageError) -> (job: Job, isNew: Bool) {
     try write(.statementLocks) { db in
       // Another call for the same recording waits here, and then finds the job.
-      guard let recording = try Self.locked(job.recording, db) else {
+      guard let recording = try Self.locked(job.recording, of: tenant, db) else {
         throw StorageError.noSuchRecording(job.recording)
       }
       let same = try Self.unfinishedJobs(touching: job.recording, db).first {
@@ -111,20 +113,22 @@ extension Catalog {
   }
 
   /// Records that a conversion was requested. Writes only if the last time recorded is more than an hour ago.
-  package func touch(_ conversion: Conversion) throws(StorageError) {
+  package func touch(_ conversion: Conversion, of tenant: Tenant? = nil) throws(StorageError) {
     guard time.milliseconds - conversion.usedAt.milliseconds > 3_600_000 else { return }
     try write(.statementLocks) { db in
-      try db.run(
-        "UPDATE conversions SET used_at = ? WHERE recording = ? AND format = ?",
-        [time.milliseconds, conversion.recording.text, conversion.format])
+      var filter = Filter()
+      filter.add("recording = ?", conversion.recording.text)
+      filter.add("format = ?", conversion.format)
+      filter.add(tenant)
+      try db.run("UPDATE conversions SET used_at = ?\(filter.text)", [time.milliseconds] + filter.arguments)
     }
   }
 
   /// Deletes a conversion whose file is missing.
-  package func forget(_ conversion: Conversion) throws(StorageError) {
+  package func forget(_ conversion: Conversion, of tenant: Tenant? = nil) throws(StorageError) {
     try write(.statementLocks) { db in
       // A deletion of the recording holds the counter, and would wait for the conversion.
-      guard try Self.locked(conversion.recording, db) != nil else { return }
+      guard try Self.locked(conversion.recording, of: tenant, db) != nil else { return }
       try Self.forget(conversion, db)
     }
   }
@@ -140,11 +144,16 @@ extension Catalog {
       [conversion.recording.text, conversion.format, conversion.key.description])
   }
 
-  private static func conversion(of id: RecordingID, to format: String, _ db: CatalogTransaction) throws -> Conversion?
-  {
+  private static func conversion(
+    of id: RecordingID, to format: String, of tenant: Tenant? = nil, _ db: CatalogTransaction
+  ) throws -> Conversion? {
+    var filter = Filter()
+    filter.add("recording = ?", id.text)
+    filter.add("format = ?", format)
+    filter.add(tenant)
     // Ignores an unreadable row: the conversion is made again and replaces it.
-    try intact(
-      db.rows("SELECT * FROM conversions WHERE recording = ? AND format = ?", [id.text, format])
+    return try intact(
+      db.rows("SELECT * FROM conversions\(filter.text)", filter.arguments)
     ) { try ConversionRow(row: $0).conversion }.first
   }
 }

@@ -21,7 +21,8 @@ extension Catalog {
     for recording in recordings.sorted(by: { ($0.tenant.name, $0.id) < ($1.tenant.name, $1.id) }) {
       rows[recording.id] =
         try db.eraseReturning(
-          "DELETE FROM recordings WHERE id = ? RETURNING \(Self.erasedColumns)", [recording.id.text]
+          "DELETE FROM recordings WHERE id = ? AND tenant = ? RETURNING \(Self.erasedColumns)",
+          [recording.id.text, recording.tenant.name]
         ).first
       db.note(deleted: recording.id, of: recording.tenant)
       try Self.deleteLabels(of: recording.id.text, db)

@@ -31,8 +31,10 @@ extension Catalog {
 
   /// Inserts a job that a client has asked for. Throws `.limitReached` if the nodes together would have more unfinished
   /// jobs of the client than they may, and `.queueFull` if they would have more of all clients.
-  func queue(_ job: Job, _ db: CatalogTransaction) throws {
-    try Self.insert(job, db)
+  ///
+  /// With a tenant, throws `.noSuchRecording` unless the job's source is that tenant's.
+  func queue(_ job: Job, of tenant: Tenant? = nil, _ db: CatalogTransaction) throws {
+    try Self.insert(job, of: tenant, db)
     guard let limits = sharedJobLimits else { return }
     if let limit = limits.unfinished(job.client) {
       let count = try count(states: ["queued", "running"], ofClientOf: job, db)

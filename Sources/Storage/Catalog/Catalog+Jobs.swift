@@ -72,8 +72,10 @@ extension Catalog {
     }
   }
 
-  static func insert(_ job: Job, _ db: CatalogTransaction) throws {
-    guard let source = try held(job.recording, db) else { throw StorageError.noSuchRecording(job.recording) }
+  static func insert(_ job: Job, of tenant: Tenant? = nil, _ db: CatalogTransaction) throws {
+    guard let source = try held(job.recording, of: tenant, db) else {
+      throw StorageError.noSuchRecording(job.recording)
+    }
     var job = job
     job.tenant = source.tenant
     try JobRow(job).insert(db)

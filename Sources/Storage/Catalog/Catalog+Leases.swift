@@ -154,10 +154,11 @@ extension Catalog {
   }
 
   func cancel(
-    _ id: JobID, if isExpected: @Sendable (Job) -> Bool, progress: Double?, describing time: DescribingTime
+    _ id: JobID, of tenant: Tenant? = nil, if isExpected: @Sendable (Job) -> Bool, progress: Double?,
+    describing time: DescribingTime
   ) throws(StorageError) -> [Job]? {
     try write(.statementLocks, describing: time) { db in
-      guard let (before, now) = try locked(id, db) else { return nil }
+      guard let (before, now) = try locked(id, of: tenant, db) else { return nil }
       guard isExpected(before) else { throw StorageError.changedMeanwhile }
       let moved = try move(before, hasWritten: true, at: now, db) { $0.cancel(progress: progress, at: now) }
       return try abandoning(moved, at: now, db).written ?? [before]

@@ -57,13 +57,18 @@ extension Catalog {
 
   /// Locks a job and the recordings that its transitions may change, and returns the job and the time, which is not
   /// later than the end of the wait for the job. nil if there is no such job.
-  func locked(_ id: JobID, _ db: CatalogTransaction) throws -> (job: Job, now: Timestamp)? {
+  ///
+  /// With a tenant, another tenant's job doesn't exist.
+  func locked(
+    _ id: JobID, of tenant: Tenant? = nil, _ db: CatalogTransaction
+  ) throws -> (job: Job, now: Timestamp)? {
     let lock = db.dialect.changingRows
     if !lock.isEmpty {
+      let filter = Filter(id: id.text, of: tenant)
       _ = try db.rows(
-        "SELECT id FROM recordings WHERE id = (SELECT recording FROM jobs WHERE id = ?)\(lock)", [id.text])
+        "SELECT id FROM recordings WHERE id = (SELECT recording FROM jobs\(filter.text))\(lock)", filter.arguments)
     }
-    guard let found = try locked(id, by: lock, db) else { return nil }
+    guard let found = try locked(id, of: tenant, by: lock, db) else { return nil }
     // A finished job doesn't change, so what it has made may be someone else's who waits for the job.
     if !lock.isEmpty, !found.job.state.isFinished, let output = found.job.output {
       _ = try db.rows("SELECT id FROM recordings WHERE id = ?\(lock)", [output.text])
@@ -72,24 +77,29 @@ extension Catalog {
   }
 
   /// Locks a job's row. `lock` is one of the dialect's ends of a SELECT.
-  func locked(_ id: JobID, by lock: String, _ db: CatalogTransaction) throws -> (job: Job, now: Timestamp)? {
+  func locked(
+    _ id: JobID, of tenant: Tenant? = nil, by lock: String, _ db: CatalogTransaction
+  ) throws -> (job: Job, now: Timestamp)? {
     let clock = holder.clock == nil ? db.dialect.clock : nil
     let columns = clock.map { "*, \($0) AS now" } ?? "*"
-    guard let row = try db.row("SELECT \(columns) FROM jobs WHERE id = ?\(lock)", [id.text]) else { return nil }
+    let filter = Filter(id: id.text, of: tenant)
+    guard let row = try db.row("SELECT \(columns) FROM jobs\(filter.text)\(lock)", filter.arguments) else { return nil }
     let job = try JobRow(row: row).job
     return (job, clock == nil ? holder.clock?() ?? .now : Timestamp(milliseconds: try value(row, "now")))
   }
 
   /// Returns a recording that the transaction is about to delete, or nil. The job that is to make it is locked before.
-  static func lockedToDelete(_ id: RecordingID, _ db: CatalogTransaction) throws -> Recording? {
+  static func lockedToDelete(
+    _ id: RecordingID, of tenant: Tenant? = nil, _ db: CatalogTransaction
+  ) throws -> Recording? {
     if !db.dialect.changingRows.isEmpty {
-      _ = try db.rows(
-        """
-        SELECT id FROM jobs WHERE output = ? AND state IN ('queued', 'running')
-        ORDER BY id\(db.dialect.changingRows)
-        """, [id.text])
+      var filter = Filter()
+      filter.add("output = ?", id.text)
+      filter.add("state IN ('queued', 'running')")
+      filter.add(tenant)
+      _ = try db.rows("SELECT id FROM jobs\(filter.text) ORDER BY id\(db.dialect.changingRows)", filter.arguments)
     }
-    return try locked(id, db)
+    return try locked(id, of: tenant, db)
   }
 
   /// Keeps recordings from being changed or deleted until the end of the transaction.
@@ -120,16 +130,12 @@ extension Catalog {
   }
 
   /// Returns a recording that can't be changed or deleted until the end of the transaction, or nil.
-  static func held(_ id: RecordingID, _ db: CatalogTransaction) throws -> Recording? {
-    try recording(id, by: db.dialect.holdingRows, db)
+  static func held(_ id: RecordingID, of tenant: Tenant? = nil, _ db: CatalogTransaction) throws -> Recording? {
+    try recording(id, of: tenant, by: db.dialect.holdingRows, db)
   }
 
   /// Returns a recording that the transaction is about to change, or nil.
-  static func locked(_ id: RecordingID, _ db: CatalogTransaction) throws -> Recording? {
-    try recording(id, by: db.dialect.changingRows, db)
-  }
-
-  private static func recording(_ id: RecordingID, by lock: String, _ db: CatalogTransaction) throws -> Recording? {
-    try db.row("SELECT * FROM recordings WHERE id = ?\(lock)", [id.text]).map(RecordingRow.init(row:))?.recording
+  static func locked(_ id: RecordingID, of tenant: Tenant? = nil, _ db: CatalogTransaction) throws -> Recording? {
+    try recording(id, of: tenant, by: db.dialect.changingRows, db)
   }
 }

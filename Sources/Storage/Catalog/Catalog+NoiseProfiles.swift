@@ -58,10 +58,10 @@ extension Catalog {
   /// Renames a profile. Returns it, or nil if there is none. Throws `.changedMeanwhile`, without any change, if
   /// `isExpected` returns false for the current profile.
   package func renameNoiseProfile(
-    _ id: KeptProfileID, to name: String, if isExpected: @Sendable (KeptProfile) -> Bool
+    _ id: KeptProfileID, of tenant: Tenant? = nil, to name: String, if isExpected: @Sendable (KeptProfile) -> Bool
   ) throws(StorageError) -> KeptProfile? {
     try write(.statementLocks) { db in
-      guard var profile = try Self.noiseProfile(id, by: db.dialect.changingRows, db) else { return nil }
+      guard var profile = try Self.noiseProfile(id, of: tenant, by: db.dialect.changingRows, db) else { return nil }
       guard isExpected(profile) else { throw StorageError.changedMeanwhile }
       profile.name = name
       profile.version += 1
@@ -74,12 +74,13 @@ extension Catalog {
   /// Deletes a profile; returns false if there is none. Throws `.changedMeanwhile`, without any change, if `isExpected`
   /// returns false for the current profile.
   package func deleteNoiseProfile(
-    _ id: KeptProfileID, if isExpected: @Sendable (KeptProfile) -> Bool
+    _ id: KeptProfileID, of tenant: Tenant? = nil, if isExpected: @Sendable (KeptProfile) -> Bool
   ) throws(StorageError) -> Bool {
     try write(.statementLocks) { db in
-      guard let profile = try Self.noiseProfile(id, by: db.dialect.changingRows, db) else { return false }
+      guard let profile = try Self.noiseProfile(id, of: tenant, by: db.dialect.changingRows, db) else { return false }
       guard isExpected(profile) else { throw StorageError.changedMeanwhile }
-      try db.run("UPDATE noise_profiles SET is_deleted = 1 WHERE id = ?", [id.text])
+      try db.run(
+        "UPDATE noise_profiles SET is_deleted = 1 WHERE id = ? AND tenant = ?", [id.text, profile.tenant.name])
       try Self.forgetDeletedProfiles(db)
       return true
     }

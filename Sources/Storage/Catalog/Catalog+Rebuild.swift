@@ -10,12 +10,12 @@ extension Catalog {
   }
 
   func update(
-    _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool, inserting job: Job?,
+    _ id: RecordingID, of tenant: Tenant? = nil, if isExpected: @Sendable (Recording) -> Bool, inserting job: Job?,
     within limits: StoredLimits? = nil, describing time: DescribingTime, _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
     try write(.statementLocks, describing: time) { db in
-      guard let recording = try Self.locked(id, db), isExpected(recording) else { return nil }
-      let changed = try Self.update(id, db, change)
+      guard let recording = try Self.locked(id, of: tenant, db), isExpected(recording) else { return nil }
+      let changed = try Self.update(recording, db, change)
       if let job { try plan(job, of: recording.tenant, within: limits, db) }
       return changed
     }

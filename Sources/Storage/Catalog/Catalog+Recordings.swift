@@ -15,7 +15,7 @@ extension Catalog {
       try RecordingRow(recording).insert(db)
       try withdraw(objectsOf: recording, db)
       try Self.check(limits, of: recording.tenant, planning: jobs, db)
-      for job in jobs { try queue(job, db) }
+      for job in jobs { try queue(job, of: recording.tenant, db) }
       for webhook in webhooks { try WebhookRow(webhook).insert(db) }
       try keep(answer, for: recording.tenant, db)
     }
@@ -106,12 +106,13 @@ extension Catalog {
   }
 
   func update(
-    _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool, describing time: DescribingTime,
-    _ change: @Sendable (inout Recording) -> Void
+    _ id: RecordingID, of tenant: Tenant? = nil, if isExpected: @Sendable (Recording) -> Bool,
+    describing time: DescribingTime, _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
     try write(.statementLocks, describing: time) { db in
-      if let recording = try Self.locked(id, db), !isExpected(recording) { throw StorageError.changedMeanwhile }
-      return try Self.update(id, db, change)
+      guard let recording = try Self.locked(id, of: tenant, db) else { return nil }
+      guard isExpected(recording) else { throw StorageError.changedMeanwhile }
+      return try Self.update(recording, db, change)
     }
   }
 
@@ -123,10 +124,10 @@ extension Catalog {
   /// Afterwards, the caller must stop their processes and call `MediaStore.remove` for this recording and then for
   /// every `output` among the jobs.
   package func deleteRecording(
-    _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool = { _ in true }
+    _ id: RecordingID, of tenant: Tenant? = nil, if isExpected: @Sendable (Recording) -> Bool = { _ in true }
   ) throws(StorageError) -> [Job]? {
     try write(.statementLocks) { db in
-      guard let recording = try Self.lockedToDelete(id, db) else { return nil }
+      guard let recording = try Self.lockedToDelete(id, of: tenant, db) else { return nil }
       guard isExpected(recording) else { throw StorageError.changedMeanwhile }
       return try delete(id, of: recording.tenant, at: now(db), db)
     }
@@ -136,25 +137,34 @@ extension Catalog {
   ///
   /// A server that has recovered shows commits that its standby may not have yet. So this looks in a transaction that
   /// writes, whose commit waits for the standby to have all earlier ones.
-  func isGone(_ id: RecordingID) throws(StorageError) -> Bool {
+  func isGone(_ id: RecordingID, of tenant: Tenant? = nil) throws(StorageError) -> Bool {
     try write(.statementLocks) { db in
       try Self.beat(db)
-      return try Self.recording(id, db) == nil
+      return try Self.recording(id, of: tenant, db) == nil
     }
   }
 
+  /// `lock` is one of the dialect's ends of a SELECT.
   static func recording(
-    _ id: RecordingID, of tenant: Tenant? = nil, _ db: CatalogTransaction
+    _ id: RecordingID, of tenant: Tenant? = nil, by lock: String = "", _ db: CatalogTransaction
   ) throws -> Recording? {
     let filter = Filter(id: id.text, of: tenant)
-    return try db.row("SELECT * FROM recordings\(filter.text)", filter.arguments).map(RecordingRow.init(row:))?
+    return try db.row("SELECT * FROM recordings\(filter.text)\(lock)", filter.arguments).map(RecordingRow.init(row:))?
       .recording
   }
 
   static func update(_ id: RecordingID, _ db: CatalogTransaction, _ change: @Sendable (inout Recording) -> Void) throws
     -> Recording?
   {
-    guard var recording = try locked(id, db) else { return nil }
+    try locked(id, db).map { try update($0, db, change) }
+  }
+
+  /// Changes a recording, which is locked.
+  static func update(
+    _ recording: Recording, _ db: CatalogTransaction, _ change: @Sendable (inout Recording) -> Void
+  ) throws -> Recording {
+    let id = recording.id
+    var recording = recording
     change(&recording)
     precondition(recording.id == id, "an update keeps the id")
     try RecordingRow(recording).update(db)

@@ -49,13 +49,15 @@ extension Catalog {
   /// `objects` are those that have the bytes since the last time. Throws `.noSuchUpload` if it was deleted, and
   /// `.uploadTakenOver` if `writer` isn't its writer any more.
   package func advance(
-    _ id: UploadID, to offset: Int64, expiresAt: Timestamp, by writer: Int = 0, adding objects: [UploadObject] = []
+    _ id: UploadID, of tenant: Tenant? = nil, to offset: Int64, expiresAt: Timestamp, by writer: Int = 0,
+    adding objects: [UploadObject] = []
   ) throws(StorageError) {
     try write { db in
-      guard var upload = try Self.upload(id, db) else { throw StorageError.noSuchUpload(id) }
+      guard var upload = try Self.upload(id, of: tenant, db) else { throw StorageError.noSuchUpload(id) }
       guard upload.advance(to: offset, by: writer) else { throw StorageError.uploadTakenOver(id) }
       try db.run(
-        #"UPDATE uploads SET "offset" = ?, expires_at = ? WHERE id = ?"#, [offset, expiresAt.milliseconds, id.text])
+        #"UPDATE uploads SET "offset" = ?, expires_at = ? WHERE id = ? AND tenant = ?"#,
+        [offset, expiresAt.milliseconds, id.text, upload.tenant.name])
       try add(objects, db)
     }
   }
@@ -65,11 +67,16 @@ extension Catalog {
   ///
   /// Throws `.noSuchUpload` if it was deleted or has become a recording, and `.changedMeanwhile` if it has another
   /// offset.
-  package func takeOver(_ id: UploadID, at offset: Int64) throws(StorageError) -> Upload {
+  package func takeOver(
+    _ id: UploadID, of tenant: Tenant? = nil, at offset: Int64
+  ) throws(StorageError) -> Upload {
     try write { db in
-      guard var upload = try Self.upload(id, db), upload.recording == nil else { throw StorageError.noSuchUpload(id) }
+      guard var upload = try Self.upload(id, of: tenant, db), upload.recording == nil else {
+        throw StorageError.noSuchUpload(id)
+      }
       guard upload.takeOver(at: offset) else { throw StorageError.changedMeanwhile }
-      try db.run("UPDATE uploads SET writer = ? WHERE id = ?", [upload.writer, id.text])
+      try db.run(
+        "UPDATE uploads SET writer = ? WHERE id = ? AND tenant = ?", [upload.writer, id.text, upload.tenant.name])
       // A segment that begins here has no bytes that count.
       try db.run("DELETE FROM upload_segments WHERE upload = ? AND start >= ?", [id.text, offset])
       try db.run(
@@ -94,23 +101,23 @@ extension Catalog {
   /// Throws `.limitReached` if the tenant would have more than `limits`, and `.noSuchUpload` if the upload was deleted
   /// or has already become a recording. So however often a client completes an upload, it becomes one recording.
   package func insert(
-    _ recording: Recording, jobs: [Job], finishing id: UploadID, expiresAt: Timestamp,
+    _ recording: Recording, jobs: [Job], finishing id: UploadID, of tenant: Tenant? = nil, expiresAt: Timestamp,
     within limits: StoredLimits? = nil
   ) throws(StorageError) {
     try write(.statementLocks) { db in
-      guard var upload = try Self.upload(id, by: db.dialect.changingRows, db), upload.finish(as: recording.id) else {
-        throw StorageError.noSuchUpload(id)
-      }
+      guard var upload = try Self.upload(id, of: tenant, by: db.dialect.changingRows, db),
+        upload.finish(as: recording.id)
+      else { throw StorageError.noSuchUpload(id) }
       try db.run(
-        "UPDATE uploads SET recording = ?, expires_at = ? WHERE id = ?",
-        [recording.id.text, expiresAt.milliseconds, id.text])
+        "UPDATE uploads SET recording = ?, expires_at = ? WHERE id = ? AND tenant = ?",
+        [recording.id.text, expiresAt.milliseconds, id.text, upload.tenant.name])
       try release(objectsToRelease(of: id, db), db)
       var recording = recording
       recording.tenant = upload.tenant
       try RecordingRow(recording).insert(db)
       try withdraw(objectsOf: recording, db)
       try Self.check(limits, of: recording.tenant, planning: jobs, db)
-      for job in jobs { try queue(job, db) }
+      for job in jobs { try queue(job, of: recording.tenant, db) }
     }
   }
 
@@ -121,18 +128,20 @@ extension Catalog {
   /// hasn't become a recording and, with `ifEmpty`, has no bytes.
   @discardableResult
   package func deleteUpload(
-    _ id: UploadID, keeping answer: KeptAnswer? = nil, ifExpiredBefore instant: Timestamp? = nil,
-    unfinishedBy writer: Int? = nil, ifEmpty: Bool = false
+    _ id: UploadID, of owner: Tenant? = nil, keeping answer: KeptAnswer? = nil,
+    ifExpiredBefore instant: Timestamp? = nil, unfinishedBy writer: Int? = nil, ifEmpty: Bool = false
   ) throws(StorageError) -> Bool {
     try write { db in
       if let writer {
-        guard let upload = try Self.upload(id, db), upload.mayBeRefused(by: writer), upload.offset == 0 || !ifEmpty
+        guard let upload = try Self.upload(id, of: owner, db), upload.mayBeRefused(by: writer),
+          upload.offset == 0 || !ifEmpty
         else { return false }
       }
       let latest = instant?.milliseconds ?? .max
       let objects = try objectsToRelease(of: id, db)
-      let deleted = try db.eraseReturning(
-        "DELETE FROM uploads WHERE id = ? AND expires_at < ? RETURNING tenant", [id.text, latest])
+      var filter = Filter(id: id.text, of: owner)
+      filter.add("expires_at < ?", latest)
+      let deleted = try db.eraseReturning("DELETE FROM uploads\(filter.text) RETURNING tenant", filter.arguments)
       guard let row = deleted.first else { return false }
       try release(objects, db)
       try Self.noteRemoval(of: id.text, db)

@@ -126,7 +126,7 @@ extension Catalog {
   /// Inserts a job that makes no recording. Throws `.limitReached` if the tenant would have more bytes than it may.
   func plan(_ job: Job, of tenant: Tenant, within limits: StoredLimits?, _ db: CatalogTransaction) throws {
     if job.expectedBytes > 0 { try Self.check(limits?.onlyBytes, of: tenant, planning: [job], db) }
-    try queue(job, db)
+    try queue(job, of: tenant, db)
   }
 
   /// Throws `.limitReached` if a tenant has more bytes than it may, in the transaction that has stored them.

@@ -46,19 +46,21 @@ extension TableRow {
       db, orElse: " ON CONFLICT (\(Self.key.joined(separator: ", "))) DO UPDATE SET \(changes.joined(separator: ", "))")
   }
 
-  /// Updates the row with this value's key. Throws `.changedMeanwhile` if there is no such row.
+  /// Updates the row with this value's key and tenant. Throws `.changedMeanwhile` if there is no such row.
   func update(_ db: CatalogTransaction) throws {
     let columns = try columns
+    // A row's tenant never changes.
+    let fixed = Self.key + ["tenant"]
     var (changes, arguments, key) = ([String](), [SQLValue](), [SQLValue]())
     for (name, value) in zip(columns.names, columns.values) {
-      if Self.key.contains(name) {
+      if fixed.contains(name) {
         key.append(value)
       } else {
         changes.append("\"\(name)\" = ?")
         arguments.append(value)
       }
     }
-    let condition = columns.names.filter(Self.key.contains).map { "\($0) = ?" }.joined(separator: " AND ")
+    let condition = columns.names.filter(fixed.contains).map { "\($0) = ?" }.joined(separator: " AND ")
     let sql = "UPDATE \(Self.table) SET \(changes.joined(separator: ", ")) WHERE \(condition)"
     guard try db.run(sql, bound: arguments + key) == 1 else { throw StorageError.changedMeanwhile }
     note(in: db)

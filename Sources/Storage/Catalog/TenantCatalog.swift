@@ -2,11 +2,9 @@
 // another tenant's rows don't exist: they are in no list, an ID of theirs finds nothing, and a change of them changes
 // nothing. `Catalog` itself has every tenant's rows; it is for the service's own work, which no client directs.
 //
-// The tenant is a condition of the statement that looks for a row, so that another tenant's row isn't read at all: an
-// ID of theirs costs the same statements, and as many rows, as one that was never given.
-//
-// A row's tenant is set when it is inserted and never changes, and IDs are never used again. So a row that is found to
-// be the tenant's in one transaction still is in the next, or is gone.
+// The tenant is a condition of each statement that looks for a row or changes one, so that another tenant's row isn't
+// read at all: an ID of theirs costs the same statements, and as many rows, as one that was never given. A row's tenant
+// is set when it is inserted and never changes.
 
 /// A tenant's part of a catalog. A value of two words, made for each request.
 package struct TenantCatalog: Sendable {
@@ -50,7 +48,6 @@ extension TenantCatalog {
     _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: KeptAnswer? = nil,
     spending token: UploadToken? = nil, within limits: StoredLimits? = nil
   ) throws(StorageError) {
-    for job in jobs where job.recording != recording.id { try check(job.recording) }
     var recording = recording
     recording.tenant = tenant
     try whole.insert(recording, jobs: jobs, webhooks: webhooks, answer: answer, spending: token, within: limits)
@@ -75,8 +72,7 @@ extension TenantCatalog {
     _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool = { _ in true },
     _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
-    guard try recording(id) != nil else { return nil }
-    return try whole.update(id, if: isExpected, describing: .later, change)
+    try whole.update(id, of: tenant, if: isExpected, describing: .later, change)
   }
 
   /// Changes a recording if `isExpected` returns true for it, and inserts `job`, which reads the recording, in the same
@@ -86,26 +82,19 @@ extension TenantCatalog {
     _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool, inserting job: Job?,
     within limits: StoredLimits? = nil, _ change: @Sendable (inout Recording) -> Void
   ) throws(StorageError) -> Recording? {
-    guard try recording(id) != nil else { return nil }
-    return try whole.update(id, if: isExpected, inserting: job, within: limits, describing: .later, change)
+    try whole.update(id, of: tenant, if: isExpected, inserting: job, within: limits, describing: .later, change)
   }
 
   /// Deletes a recording's row; returns nil if there is none; see `Catalog.deleteRecording`.
   package func deleteRecording(
     _ id: RecordingID, if isExpected: @Sendable (Recording) -> Bool = { _ in true }
   ) throws(StorageError) -> [Job]? {
-    guard try recording(id) != nil else { return nil }
-    return try whole.deleteRecording(id, if: isExpected)
+    try whole.deleteRecording(id, of: tenant, if: isExpected)
   }
 
   /// Whether there is no such recording, and won't be one again if a synchronous standby takes over; see
   /// `Catalog.isGone`.
-  package func isGone(_ id: RecordingID) throws(StorageError) -> Bool { try whole.isGone(id) }
-
-  /// Throws `.noSuchRecording` unless there is such a recording.
-  private func check(_ id: RecordingID) throws(StorageError) {
-    guard try recording(id) != nil else { throw .noSuchRecording(id) }
-  }
+  package func isGone(_ id: RecordingID) throws(StorageError) -> Bool { try whole.isGone(id, of: tenant) }
 }
 
 // MARK: Jobs
@@ -127,8 +116,7 @@ extension TenantCatalog {
   package func cancel(
     _ id: JobID, if isExpected: @Sendable (Job) -> Bool = { _ in true }, progress: Double? = nil
   ) throws(StorageError) -> [Job]? {
-    guard try job(id) != nil else { return nil }
-    return try whole.cancel(id, if: isExpected, progress: progress, describing: .later)
+    try whole.cancel(id, of: tenant, if: isExpected, progress: progress, describing: .later)
   }
 
   /// Returns the newest job of a kind, in this state, with `recording` as its source; see `Catalog.latestJob`.
@@ -142,8 +130,7 @@ extension TenantCatalog {
   package func sharedJob(
     orElse job: Job, within limits: StoredLimits? = nil
   ) throws(StorageError) -> (job: Job, isNew: Bool) {
-    try check(job.recording)
-    return try whole.sharedJob(orElse: job, within: limits)
+    try whole.sharedJob(orElse: job, of: tenant, within: limits)
   }
 }
 
@@ -152,19 +139,17 @@ extension TenantCatalog {
 extension TenantCatalog {
   /// Returns the conversion of a recording to `format`, or nil.
   package func conversion(of id: RecordingID, to format: String) throws(StorageError) -> Conversion? {
-    try recording(id) == nil ? nil : whole.conversion(of: id, to: format)
+    try whole.conversion(of: id, to: format, of: tenant)
   }
 
   /// Records that a conversion was requested.
   package func touch(_ conversion: Conversion) throws(StorageError) {
-    try check(conversion.recording)
-    try whole.touch(conversion)
+    try whole.touch(conversion, of: tenant)
   }
 
   /// Deletes a conversion whose file is missing.
   package func forget(_ conversion: Conversion) throws(StorageError) {
-    try check(conversion.recording)
-    try whole.forget(conversion)
+    try whole.forget(conversion, of: tenant)
   }
 }
 
@@ -196,16 +181,14 @@ extension TenantCatalog {
   package func renameNoiseProfile(
     _ id: KeptProfileID, to name: String, if isExpected: @Sendable (KeptProfile) -> Bool
   ) throws(StorageError) -> KeptProfile? {
-    guard try noiseProfile(id) != nil else { return nil }
-    return try whole.renameNoiseProfile(id, to: name, if: isExpected)
+    try whole.renameNoiseProfile(id, of: tenant, to: name, if: isExpected)
   }
 
   /// Deletes a profile; returns false if there is none; see `Catalog.deleteNoiseProfile`.
   package func deleteNoiseProfile(
     _ id: KeptProfileID, if isExpected: @Sendable (KeptProfile) -> Bool
   ) throws(StorageError) -> Bool {
-    guard try noiseProfile(id) != nil else { return false }
-    return try whole.deleteNoiseProfile(id, if: isExpected)
+    try whole.deleteNoiseProfile(id, of: tenant, if: isExpected)
   }
 }
 
@@ -239,8 +222,7 @@ extension TenantCatalog {
   package func insert(
     _ track: LabelTrack, _ chunks: [LabelChunk], limit: Int, within limits: StoredLimits? = nil
   ) throws(StorageError) {
-    try check(track.recording)
-    try whole.insert(track, chunks, limit: limit, within: limits)
+    try whole.insert(track, chunks, of: tenant, limit: limit, within: limits)
   }
 
   /// Changes a track and, with `chunks`, replaces its labels; see `Catalog.update`.
@@ -248,16 +230,14 @@ extension TenantCatalog {
     _ id: LabelTrackID, if isExpected: @Sendable (LabelTrack) -> Bool, _ chunks: [LabelChunk]? = nil,
     within limits: StoredLimits? = nil, _ change: @Sendable (inout LabelTrack) -> Void
   ) throws(StorageError) -> LabelTrack? {
-    guard try labelTrack(id) != nil else { return nil }
-    return try whole.update(id, if: isExpected, chunks, within: limits, change)
+    try whole.update(id, of: tenant, if: isExpected, chunks, within: limits, change)
   }
 
   /// Deletes a track; returns false if there is none; see `Catalog.deleteLabelTrack`.
   package func deleteLabelTrack(_ id: LabelTrackID, if isExpected: @Sendable (LabelTrack) -> Bool) throws(StorageError)
     -> Bool
   {
-    guard try labelTrack(id) != nil else { return false }
-    return try whole.deleteLabelTrack(id, if: isExpected)
+    try whole.deleteLabelTrack(id, of: tenant, if: isExpected)
   }
 }
 
@@ -282,14 +262,12 @@ extension TenantCatalog {
   package func advance(
     _ id: UploadID, to offset: Int64, expiresAt: Timestamp, by writer: Int = 0, adding objects: [UploadObject] = []
   ) throws(StorageError) {
-    guard try upload(id) != nil else { throw .noSuchUpload(id) }
-    try whole.advance(id, to: offset, expiresAt: expiresAt, by: writer, adding: objects)
+    try whole.advance(id, of: tenant, to: offset, expiresAt: expiresAt, by: writer, adding: objects)
   }
 
   /// Makes the caller the writer of an upload; see `Catalog.takeOver`.
   package func takeOver(_ id: UploadID, at offset: Int64) throws(StorageError) -> Upload {
-    guard try upload(id) != nil else { throw .noSuchUpload(id) }
-    return try whole.takeOver(id, at: offset)
+    try whole.takeOver(id, of: tenant, at: offset)
   }
 
   /// Returns the segments of an upload; see `Catalog.segments`.
@@ -304,8 +282,7 @@ extension TenantCatalog {
     _ recording: Recording, jobs: [Job], finishing id: UploadID, expiresAt: Timestamp,
     within limits: StoredLimits? = nil
   ) throws(StorageError) {
-    guard try upload(id) != nil else { throw .noSuchUpload(id) }
-    try whole.insert(recording, jobs: jobs, finishing: id, expiresAt: expiresAt, within: limits)
+    try whole.insert(recording, jobs: jobs, finishing: id, of: tenant, expiresAt: expiresAt, within: limits)
   }
 
   /// Deletes an upload and stores `answer`, if given, in its place; see `Catalog.deleteUpload`.
@@ -314,9 +291,8 @@ extension TenantCatalog {
     _ id: UploadID, keeping answer: KeptAnswer? = nil, ifExpiredBefore instant: Timestamp? = nil,
     unfinishedBy writer: Int? = nil, ifEmpty: Bool = false
   ) throws(StorageError) -> Bool {
-    guard try upload(id) != nil else { return false }
-    return try whole.deleteUpload(
-      id, keeping: answer, ifExpiredBefore: instant, unfinishedBy: writer, ifEmpty: ifEmpty)
+    try whole.deleteUpload(
+      id, of: tenant, keeping: answer, ifExpiredBefore: instant, unfinishedBy: writer, ifEmpty: ifEmpty)
   }
 
   /// Returns the answer stored under a key, or nil.
