@@ -25,6 +25,17 @@ import Testing
     #expect(try second.catalog.recording(running.recording)?.waveformState == .ready)
   }
 
+  @Test func aFrozenWorkerHoldsUpNeitherTheDrainNorTheStop() async throws {
+    let bench = try TestBench(script: "progress 0.5; kill -STOP $$; finish")
+    let job = try bench.waveformJob()
+    bench.runner.submit(job)
+    try await bench.eventually { bench.runner.live[job.id]?.fraction == 0.5 }
+    await bench.runner.drain(within: 0.01)
+    #expect(bench.isRunning(job.id))
+    await bench.runner.stop()
+    #expect(try bench.catalog.job(job.id)?.state == .queued)
+  }
+
   @Test func stopsOfTheServiceDoNotFailAJob() async throws {
     let folder = try TemporaryFolder()
     var job: Job?

@@ -3,7 +3,7 @@ import Synchronization
 
 /// A catalog in an SQLite file, through GRDB's pool: one writing connection, and readers that see snapshots.
 ///
-/// Blocks up to 5 s on another process that writes.
+/// Blocks up to 5 s on another process that writes, or as long as the creator says.
 final class SQLiteEngine: SQLEngine {
   let pool: DatabasePool
   private let file: CatalogFile
@@ -15,9 +15,11 @@ final class SQLiteEngine: SQLEngine {
   ///
   /// Throws `.newerSchema` or `.unreleasedSchema` if another version of the program wrote it, and `.damagedCatalog` if
   /// it can't be read.
-  init(path: String, migrator: DatabaseMigrator = Schema.migrator) throws(StorageError) {
+  init(
+    path: String, migrator: DatabaseMigrator = Schema.migrator, patienceSeconds: Double = 5
+  ) throws(StorageError) {
     do {
-      pool = try Self.open(path)
+      pool = try Self.open(path, patienceSeconds: patienceSeconds)
       try pool.read { try Schema.check($0, path: path, migrator: migrator) }
       try migrator.migrate(pool)
       try pool.read { try Self.checkColumns($0, migrator: migrator) }
@@ -33,11 +35,11 @@ final class SQLiteEngine: SQLEngine {
     file = CatalogFile(path: path, makesPrivate: false)
   }
 
-  private static func open(_ path: String) throws -> DatabasePool {
+  private static func open(_ path: String, patienceSeconds: Double) throws -> DatabasePool {
     var configuration = Configuration()
     configuration.label = "catalog"
     configuration.foreignKeysEnabled = true
-    configuration.busyMode = .timeout(5)
+    configuration.busyMode = .timeout(patienceSeconds)
     configuration.prepareDatabase { $0.add(function: NameSearch.number) }
     let pool = try DatabasePool(path: path, configuration: configuration)
     // NORMAL, GRDB's choice for WAL, may lose the last commits in a power failure, which would make a 201 response a
