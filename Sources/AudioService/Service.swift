@@ -45,7 +45,7 @@ package final class Service: Sendable {
     let log = ServiceLog(logger)
     let work = WorkQueue(label: "storage")
     // A file that can't be used is found before anything is created or changed.
-    _ = try Access(configuration) { .now }
+    _ = try Access(configuration) { configuration.clock.time }
     let storage = try OpenStorage(configuration)
     let catalog = storage.catalog
     let access = try Access(configuration) { catalog.time }
@@ -59,6 +59,7 @@ package final class Service: Sendable {
     http.host = configuration.host
     http.port = configuration.port
     http.limits = configuration.httpLimits
+    http.clock = configuration.clock
     http.client = { [proxies = configuration.trustedProxies] peer in
       Client.connecting(from: peer.host, trusting: proxies)?.key
     }
@@ -69,7 +70,7 @@ package final class Service: Sendable {
     if access.hasKeys { http.responseFields["Referrer-Policy"] = "no-referrer" }
     http.refusal = refusal(configuration)
     IdleMemory.boundKept()
-    let idleMemory = IdleMemory {
+    let idleMemory = IdleMemory(configuration.clock) {
       catalog.releaseMemory()
       PyramidFile.releaseMemory()
       stillwave_trim_memory()
@@ -109,6 +110,7 @@ package final class Service: Sendable {
     else { return nil }
     var http = HTTPServerConfiguration()
     (http.host, http.port, http.loopCount) = (address.host, address.port, 1)
+    http.clock = configuration.clock
     http.limits.connectionCount = 64
     http.responseFields = ["X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin"]
     return HTTPServer(http, responder: operatorsResponder(context))
@@ -197,7 +199,7 @@ package final class Service: Sendable {
     let isDone = removeUnneeded(context, catalog, createdSince: start)
     // Another node that is collecting may be lost.
     let pause = isDone ? 3600 : catalog.keyLeaseSeconds
-    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + pause) { [weak context, weak catalog] in
+    catalog.clock.after(pause, on: .global(qos: .utility)) { [weak context, weak catalog] in
       if let context, let catalog { collectGarbage(context, catalog, createdSince: catalog.time + -3 * 86_400) }
     }
   }
@@ -317,7 +319,7 @@ package final class Service: Sendable {
   package func stop() async {
     let grace = context.configuration.gracePeriodSeconds
     // On a queue of its own, because work that blocks may have all threads of shared ones.
-    DispatchQueue(label: "end of calls").asyncAfter(deadline: .now() + grace) { [storage] in
+    context.clock.after(grace, on: DispatchQueue(label: "end of calls")) { [storage] in
       storage.media.endCalls()
     }
     context.runner.live.endWaits()

@@ -1,4 +1,4 @@
-import Glibc
+import Terms
 
 /// Waits that double from one failure to the next, up to a limit, each shortened by a random part of up to a half, so
 /// that those who failed together don't try again together.
@@ -25,20 +25,15 @@ struct Backoff {
 
 /// An instant until which something may take.
 struct Deadline {
-  let instant: ContinuousClock.Instant
+  let instant: Clock.Instant
+  private let clock: Clock
 
-  init(seconds: Double) { instant = .now + .seconds(seconds) }
+  init(seconds: Double, by clock: Clock) { (instant, self.clock) = (clock.instant(after: seconds), clock) }
 
   /// Never negative.
-  var secondsLeft: Double { max(0, (instant - .now) / .seconds(1)) }
-  var isOver: Bool { instant <= .now }
+  var secondsLeft: Double { max(0, -clock.seconds(since: instant)) }
+  var isOver: Bool { instant <= clock.now }
 
   /// Returns the earlier of two.
   func orEarlier(_ other: Deadline) -> Deadline { other.instant < instant ? other : self }
-}
-
-/// Blocks the calling thread.
-func pause(seconds: Double) {
-  let deadline = Deadline(seconds: seconds)
-  while !deadline.isOver { usleep(UInt32(min(deadline.secondsLeft, 0.9) * 1e6) + 1) }
 }

@@ -20,7 +20,7 @@ struct CommitOutcome {
 
   /// Blocks until the outcome is known, or throws `.outcomeUnknown` at the deadline or if the server has forgotten.
   func wasCommitted() throws(PostgresError) -> Bool {
-    let deadline = Deadline(seconds: settings.outcomeWaitSeconds)
+    let deadline = Deadline(seconds: settings.outcomeWaitSeconds, by: settings.clock)
     var backoff = Backoff(firstSeconds: 0.01, limitSeconds: 1)
     var reason = ""
     while !deadline.isOver {
@@ -29,12 +29,12 @@ struct CommitOutcome {
         while !deadline.isOver {
           if let outcome = try ask(connection) { return outcome }
           reason = "the transaction is in progress"
-          pause(seconds: min(backoff.seconds(), deadline.secondsLeft))
+          settings.clock.pause(min(backoff.seconds(), deadline.secondsLeft))
         }
       } catch {
         if case .outcomeUnknown = error { throw error }
         reason = "\(error)"
-        pause(seconds: min(backoff.seconds(), deadline.secondsLeft))
+        settings.clock.pause(min(backoff.seconds(), deadline.secondsLeft))
       }
     }
     throw unknown(.deadline(reason: reason))

@@ -1,6 +1,7 @@
 import CPostgres
 import Glibc
 import Storage
+import Terms
 
 /// A connection to a PostgreSQL server, with its prepared statements.
 ///
@@ -20,6 +21,8 @@ import Storage
   /// What `ServerEpoch` found.
   private(set) var epoch: String?
   private(set) var isBroken = false
+  /// See `PostgresSettings.clock`.
+  var clock: Clock { settings.clock }
 
   /// Maximum number of prepared statements.
   private static let statementLimit = 256
@@ -97,7 +100,7 @@ import Storage
     let seconds = seconds ?? settings.statementTimeoutSeconds + Self.responseSeconds
     try checkSent(unsafe pq_send_script(handle, script))
     var outcome = ScriptResult()
-    try unsafe receive(Deadline(seconds: seconds)) { result in
+    try unsafe receive(Deadline(seconds: seconds, by: clock)) { result in
       outcome.command = unsafe String(cString: pq_command(result))
       if unsafe pq_row_count(result) > 0, unsafe pq_column_count(result) > 0, unsafe pq_is_null(result, 0, 0) == 0 {
         outcome.value = unsafe String(cString: pq_value(result, 0, 0))
@@ -108,7 +111,7 @@ import Storage
 
   /// Runs a statement, preparing it the first time. Arguments are `?`; their types are those that the server infers.
   func run(_ sql: String, _ arguments: [SQLValue]) throws(PostgresError) -> StatementResult {
-    let deadline = Deadline(seconds: settings.statementTimeoutSeconds + Self.responseSeconds)
+    let deadline = Deadline(seconds: settings.statementTimeoutSeconds + Self.responseSeconds, by: clock)
     let encoded = try EncodedArguments(arguments)
     let name = try prepared(sql, deadline)
     let sent = unsafe encoded.withPointers { values, lengths, formats in
@@ -234,7 +237,7 @@ import Storage
   }
 
   private func isReady(_ events: Int32, seconds: Double) -> Bool {
-    let deadline = Deadline(seconds: seconds)
+    let deadline = Deadline(seconds: seconds, by: clock)
     var entry = pollfd(fd: descriptor, events: Int16(events), revents: 0)
     while true {
       let count = unsafe poll(&entry, 1, Int32(min(deadline.secondsLeft * 1000, 1e9).rounded(.up)))

@@ -14,6 +14,7 @@
 import Dispatch
 import Storage
 import Synchronization
+import Terms
 
 /// What a listener reports.
 package enum PostgresListenerEvent: Equatable, Sendable {
@@ -34,14 +35,14 @@ package final class PostgresListener: @unchecked Sendable {
   private let pingSeconds: Double
   private let handler: @Sendable (PostgresListenerEvent) -> Void
   private let queue = DispatchQueue(label: "PostgresListener")
-  private let started = ContinuousClock.now
+  private let started: Clock.Instant
   /// Everything that was committed before this moment has been reported, in seconds since `started`; nil if the
   /// listener isn't listening.
   private let proved = Mutex<Double?>(nil)
 
   private var connection: PostgresConnection?
   private var source: (any DispatchSourceRead)?
-  private var timer: (any DispatchSourceTimer)?
+  private var timer: Clock.Alarm?
   private var backoff = PostgresListener.newBackoff
   private var state: ListenerState
   private var isStopped = false
@@ -57,18 +58,19 @@ package final class PostgresListener: @unchecked Sendable {
   ) {
     precondition(channel.utf8.allSatisfy { $0 == 95 || (97...122).contains($0) }, "a channel is a lowercase identifier")
     self.settings = settings
+    started = settings.clock.now
     self.channel = channel
     self.pingSeconds = pingSeconds
     state = ListenerState(silenceSeconds: silenceSeconds)
     self.handler = handler
-    queue.async { self.connect() }
+    settings.clock.async(on: queue) { self.connect() }
   }
 
   /// Seconds since the moment up to which everything that was committed has been reported; nil if the listener isn't
   /// listening.
   package var secondsSinceHeard: Double? { proved.withLock { $0 }.map { now - $0 } }
 
-  private var now: Double { (.now - started) / .seconds(1) }
+  private var now: Double { settings.clock.seconds(since: started) }
 
   /// Stops listening and waits for a call of the handler in progress. Must be called once, before the last reference
   /// goes, and not by the handler.
@@ -102,7 +104,7 @@ package final class PostgresListener: @unchecked Sendable {
   }
 
   private func connectLater() {
-    queue.asyncAfter(deadline: .now() + backoff.seconds()) { [weak self] in self?.connect() }
+    settings.clock.after(backoff.seconds(), on: queue) { [weak self] in self?.connect() }
   }
 
   private func watch(_ connection: PostgresConnection) {
@@ -112,11 +114,15 @@ package final class PostgresListener: @unchecked Sendable {
     source.setCancelHandler { withExtendedLifetime(connection) {} }
     source.activate()
     self.source = source
-    let timer = DispatchSource.makeTimerSource(queue: queue)
-    timer.schedule(deadline: .now() + pingSeconds, repeating: pingSeconds)
-    timer.setEventHandler { [weak self] in self?.take(.tick) }
-    timer.activate()
-    self.timer = timer
+    tickLater()
+  }
+
+  private func tickLater() {
+    timer = settings.clock.after(pingSeconds, on: queue) { [weak self] in
+      guard let self, connection != nil else { return }
+      tickLater()
+      take(.tick)
+    }
   }
 
   private func disconnect() {

@@ -170,7 +170,7 @@ package struct PostgresMigrator: Sendable {
         if !connection.isBroken { try connection.run(script: "ROLLBACK") }
         // 55P03: a lock wasn't available in time.
         guard attempt < attempts, error.sqlState == "55P03" || error.sqlState == "40P01" else { throw error }
-        pause(seconds: backoff.seconds())
+        connection.clock.pause(backoff.seconds())
       }
     }
   }

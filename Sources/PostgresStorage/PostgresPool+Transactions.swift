@@ -35,7 +35,7 @@ extension PostgresPool {
         failure = PostgresError.connectionLost(sqlState: nil, reason: "the connection was lost during COMMIT")
       }
       guard left > 0, (failure as? PostgresError)?.isRetryable == true else { throw failure }
-      pause(seconds: backoff.seconds())
+      settings.clock.pause(backoff.seconds())
     }
   }
 

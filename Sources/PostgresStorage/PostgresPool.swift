@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import Terms
 
 /// A bounded number of connections, which callers use one at a time. Thread-safe.
 ///
@@ -18,7 +19,7 @@ package final class PostgresPool: Sendable {
     var waiting: [Waiter] = []
     var isClosed = false
     var backoff = PostgresPool.newBackoff
-    var nextAttempt: ContinuousClock.Instant?
+    var nextAttempt: Clock.Instant?
     var lastReason = ""
   }
 
@@ -75,7 +76,7 @@ package final class PostgresPool: Sendable {
 
   /// Waits for a connection that is alive as far as is known here. Return it with `give`.
   func take() throws(PostgresError) -> PostgresConnection {
-    let deadline = Deadline(seconds: settings.connectionWaitSeconds)
+    let deadline = Deadline(seconds: settings.connectionWaitSeconds, by: settings.clock)
     while true {
       switch try grant(deadline) {
       case .connection(let connection) where connection.looksAlive(): return connection
@@ -107,7 +108,7 @@ package final class PostgresPool: Sendable {
       return nil
     }
     if let grant { return grant }
-    _ = waiter.semaphore.wait(timeout: .now() + deadline.secondsLeft)
+    _ = settings.clock.wait(for: waiter.semaphore, seconds: deadline.secondsLeft)
     let late: Grant? = state.withLock { state in
       // It may have come at the last moment.
       if waiter.grant == nil { state.waiting.removeAll { $0 === waiter } }
@@ -142,13 +143,13 @@ package final class PostgresPool: Sendable {
     do {
       while true {
         let (wait, reason) = state.withLock { state in
-          (state.nextAttempt.map { ($0 - .now) / .seconds(1) } ?? 0, state.lastReason)
+          (state.nextAttempt.map { -settings.clock.seconds(since: $0) } ?? 0, state.lastReason)
         }
         if wait > deadline.secondsLeft {
-          pause(seconds: deadline.secondsLeft)
+          settings.clock.pause(deadline.secondsLeft)
           throw PostgresError.cannotConnect(reason: reason)
         }
-        pause(seconds: wait)
+        settings.clock.pause(wait)
         if let connection = try attempt() { return connection }
       }
     } catch {
@@ -177,8 +178,8 @@ package final class PostgresPool: Sendable {
       state.withLock { state in
         state.lastReason = reason
         // Callers whose attempts fail at the same time count as one.
-        if state.nextAttempt.map({ $0 <= .now }) ?? true {
-          state.nextAttempt = .now + .seconds(state.backoff.seconds())
+        if state.nextAttempt.map({ $0 <= settings.clock.now }) ?? true {
+          state.nextAttempt = settings.clock.instant(after: state.backoff.seconds())
         }
       }
       return nil

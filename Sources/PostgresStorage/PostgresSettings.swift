@@ -1,3 +1,5 @@
+import Terms
+
 /// How a database is used. The address's own parameters take precedence, except that the server must be one that can be
 /// written to.
 package struct PostgresSettings: Sendable {
@@ -24,6 +26,8 @@ package struct PostgresSettings: Sendable {
   package var attempts = 12
   /// Seconds after which the outcome of a COMMIT whose response was lost counts as unknown.
   package var outcomeWaitSeconds = 30.0
+  /// What all of this is measured by, except what the server or the kernel does.
+  package var clock = Clock.system
 
   /// Creates settings with the defaults.
   package init(address: PostgresAddress) { self.address = address }

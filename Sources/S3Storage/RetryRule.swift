@@ -1,3 +1,5 @@
+import Terms
+
 /// Which failed requests are sent again.
 enum RetryRule: Sendable {
   /// Sending it twice has the same effect as sending it once.
@@ -52,6 +54,9 @@ package struct S3Settings: Sendable {
   package var pauseSeconds = 0.2
   /// A PEM file with the authorities that may sign the store's certificate; by default the system's.
   package var authorities: String?
+
+  /// What calls wait and time out by.
+  package var clock = Clock.system
 
   /// All defaults.
   package init() {}

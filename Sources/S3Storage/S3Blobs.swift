@@ -105,11 +105,11 @@ package final class S3Blobs: Blobs {
   ) throws(StorageError) -> StoredFile {
     let keys = names.map { ObjectKey(id, $0) }
     try catalog.announce(keys)
-    let start = ContinuousClock.now
+    let start = client.clock.now
     do throws(StorageError) {
       let stored = try body()
       // A slow store may have taken most of the day in which they must be named.
-      if start + .seconds(3600) < .now { try catalog.announce(keys) }
+      if client.clock.seconds(since: start) > 3600 { try catalog.announce(keys) }
       return stored
     } catch {
       if !error.isTransient { for key in keys { try? remove(key) } }

@@ -1,6 +1,7 @@
 import Glibc
 import Storage
 import Synchronization
+import Terms
 
 /// A bucket in an S3-compatible store.
 ///
@@ -19,10 +20,12 @@ package final class S3Client: Sendable {
   private let settings: S3Settings
   let figures: S3Figures
   private let connections = S3Connections()
-  let clock: StoreClock
+  let storeClock: StoreClock
+  /// See `S3Settings.clock`.
+  var clock: Clock { settings.clock }
   private let hasFailed = Atomic<Bool>(false)
   private let lacksRoom = Atomic<Bool>(false)
-  private let breaker = Mutex(Breaker())
+  private let breaker: Mutex<Breaker>
   private let binding = Mutex(Binding())
 
   /// The bucket that every key must reach, and the key that was last seen to reach it.
@@ -34,25 +37,29 @@ package final class S3Client: Sendable {
   /// While the store fails, most calls fail at once instead of waiting for it, and thereby keeping a thread each.
   private struct Breaker {
     var failure: S3Error?
-    var nextTry = ContinuousClock.now
-    var lastSuccess: ContinuousClock.Instant?
+    let clock: Clock
+    var nextTry: Clock.Instant
+    var lastSuccess: Clock.Instant?
+
+    init(_ clock: Clock) { (self.clock, nextTry) = (clock, clock.now) }
 
     /// Returns why a call must not be made; nil for all of a store that works, and for one whenever it is due.
     mutating func refusal(pause seconds: Double) -> S3Error? {
       guard let failure else { return nil }
-      guard nextTry <= .now else { return failure }
-      nextTry = .now + .seconds(seconds)
+      guard nextTry <= clock.now else { return failure }
+      nextTry = clock.instant(after: seconds)
       return nil
     }
 
-    func hasSucceeded(since start: ContinuousClock.Instant) -> Bool { lastSuccess.map { $0 > start } ?? false }
+    func hasSucceeded(since start: Clock.Instant) -> Bool { lastSuccess.map { $0 > start } ?? false }
   }
 
   /// Creates a client. Loads libcurl, but makes no connection.
   package convenience init(
     _ bucket: S3Bucket, credentials: CredentialSource, settings: S3Settings = S3Settings()
   ) {
-    self.init(bucket, credentials: credentials, settings: settings, figures: S3Figures(), clock: StoreClock())
+    self.init(
+      bucket, credentials: credentials, settings: settings, figures: S3Figures(), clock: StoreClock(settings.clock))
   }
 
   /// The same with figures and a clock that may be those of other clients of the store, too.
@@ -60,7 +67,8 @@ package final class S3Client: Sendable {
     _ bucket: S3Bucket, credentials: CredentialSource, settings: S3Settings, figures: S3Figures, clock: StoreClock
   ) {
     (self.bucket, self.credentials, self.settings) = (bucket, credentials, settings)
-    (self.figures, self.clock) = (figures, clock)
+    (self.figures, storeClock) = (figures, clock)
+    breaker = Mutex(Breaker(settings.clock))
     // Not during another call: initializing isn't safe then in libcurl before 7.84.
     _ = CurlHandle.isReady
   }
@@ -86,7 +94,7 @@ package final class S3Client: Sendable {
   /// Takes in that another client of the bucket has succeeded.
   func noteRecovery() {
     hasFailed.store(false, ordering: .relaxed)
-    breaker.withLock { ($0.failure, $0.lastSuccess) = (nil, .now) }
+    breaker.withLock { ($0.failure, $0.lastSuccess) = (nil, $0.clock.now) }
   }
 
   /// Whether the bucket was full when something was put last.
@@ -145,7 +153,7 @@ package final class S3Client: Sendable {
     to destination: S3Destination, bytes: Int64, retry rule: RetryRule = .always, doubt: () -> Void = {},
     _ request: () -> S3Request
   ) throws(S3Error) -> S3Response {
-    let (pause, start) = (settings.breakSeconds, ContinuousClock.now)
+    let (pause, start) = (settings.breakSeconds, clock.now)
     let (refusal, isOpen) = breaker.withLock { ($0.refusal(pause: pause), $0.failure != nil) }
     if let refusal {
       figures.addSpared()
@@ -163,7 +171,7 @@ package final class S3Client: Sendable {
         // A key that may not do this may do something else, but one that has expired can do nothing.
         guard error.isTransient && error != .damaged || error.isAboutExpiry else { return error.isGeneral }
         guard !breaker.hasSucceeded(since: start) else { return false }
-        if pause > 0 { (breaker.failure, breaker.nextTry) = (error, .now + .seconds(pause)) }
+        if pause > 0 { (breaker.failure, breaker.nextTry) = (error, breaker.clock.instant(after: pause)) }
         return true
       }
       if isGeneral != isFailing { hasFailed.store(isGeneral, ordering: .relaxed) }
@@ -185,9 +193,9 @@ package final class S3Client: Sendable {
       let key = try credentials.current()
       let isConfirmed = isConfirmed(key)
       let request = isConfirmed ? request() : Self.identityRequest
-      let start = ContinuousClock.now
+      let start = clock.now
       let (outcome, moved) = try attempt(request, isConfirmed ? destination : .memory, bytes, key, after: elapsed)
-      elapsed += settings.secondsBesideTransfer(of: moved, in: (.now - start) / .seconds(1))
+      elapsed += settings.secondsBesideTransfer(of: moved, in: clock.seconds(since: start))
       let (error, wasSent): (S3Error, Bool)
       switch outcome {
       case .answered(let response):
@@ -205,7 +213,7 @@ package final class S3Client: Sendable {
       }
       if case .clockSkew(let time?) = error, !hasSetClock {
         hasSetClock = true
-        clock.set(to: time)
+        storeClock.set(to: time)
         continue
       }
       let isLast = isTrial || failures >= settings.attempts || connections.isEnding
@@ -213,7 +221,7 @@ package final class S3Client: Sendable {
       guard !isLast, rule.permits(error, wasSent: wasSent) else { throw error }
       let pause = settings.pause(after: failures, using: &generator)
       guard settings.hasTime(after: elapsed + pause) else { throw error }
-      Self.pause(seconds: pause)
+      clock.pause(min(pause, 10))
       elapsed += pause
     }
   }
@@ -224,7 +232,7 @@ package final class S3Client: Sendable {
     while try credentials.current() == key {
       let pause = settings.pauseSeconds
       guard credentials.canChange, settings.hasTime(after: elapsed + pause), !connections.isEnding else { return false }
-      Self.pause(seconds: pause)
+      clock.pause(min(pause, 10))
       elapsed += pause
     }
     return true
@@ -251,29 +259,27 @@ package final class S3Client: Sendable {
       method: request.method.rawValue, path: bucket.path(of: request.key), query: request.query,
       fields: request.fields + [(name: "host", value: bucket.host)])
     let fields = SigV4(region: bucket.region).signed(
-      target, payloadSHA256: request.content?.sha256 ?? SigV4.emptyPayload, by: key, at: clock.now)
+      target, payloadSHA256: request.content?.sha256 ?? SigV4.emptyPayload, by: key, at: storeClock.now)
     let query = SigV4.canonicalQuery(request.query)
     let url = "\(bucket.scheme)://\(bucket.host)\(URIEncoding.path(target.path))" + (query.isEmpty ? "" : "?" + query)
     let handle = try connections.take()
-    let (start, before) = (ContinuousClock.now, destination.downloadedBytes)
+    let (start, before) = (clock.now, destination.downloadedBytes)
     let (outcome, moved) = S3Call.send(
       request, to: url, fields: fields, destination, over: handle, of: connections,
       seconds: settings.deadlineSeconds(bytes: bytes + (request.content?.length ?? 0), after: elapsed)
         + S3Settings.secondsInStore(bytes: request.bytesInStore),
       settings: settings)
-    let received = max(0, destination.downloadedBytes - before)
+    let (received, taken) = (max(0, destination.downloadedBytes - before), clock.seconds(since: start))
     switch outcome {
     case .answered(let response):
       // One that has failed has no connection, and might keep what it was about to do.
       connections.give(handle)
       figures.add(
-        request, S3Figures.Outcome(request.error(in: response)), since: start, sent: request.content?.length ?? 0,
+        request, S3Figures.Outcome(request.error(in: response)), seconds: taken, sent: request.content?.length ?? 0,
         received: received + Int64(response.body.count))
     case .failed(let error, _):
-      figures.add(request, S3Figures.Outcome(error), since: start, sent: 0, received: received)
+      figures.add(request, S3Figures.Outcome(error), seconds: taken, sent: 0, received: received)
     }
     return (outcome, moved)
   }
-
-  private static func pause(seconds: Double) { usleep(UInt32(min(max(seconds, 0), 10) * 1e6)) }
 }

@@ -36,9 +36,9 @@ package final class S3Figures: Sendable {
   /// Creates figures of nothing.
   package init() {}
 
-  /// Counts an attempt at a request: how it ended, since when it ran, and the bytes of its content and of the answer's.
+  /// Counts an attempt at a request: how it ended, the seconds that it took, and the bytes of its content and of the answer's.
   func add(
-    _ request: S3Request, _ outcome: Outcome, since start: ContinuousClock.Instant, sent: Int64, received: Int64
+    _ request: S3Request, _ outcome: Outcome, seconds taken: Double, sent: Int64, received: Int64
   ) {
     let operation = Operation(request)
     counts.withLock { counts in
@@ -46,7 +46,7 @@ package final class S3Figures: Sendable {
       counts.sentBytes += sent
       counts.receivedBytes += received
     }
-    seconds.first { $0.operation == operation }?.histogram.add(since: start)
+    seconds.first { $0.operation == operation }?.histogram.add(taken)
   }
 
   /// Counts a request that wasn't sent, because the store has just failed.

@@ -35,7 +35,7 @@ package struct S3Media: Sendable {
     var single = settings
     (single.attempts, single.requestSeconds) = (1, 5)
     let inspector = S3Client(
-      bucket, credentials: credentials, settings: single, figures: client.figures, clock: client.clock)
+      bucket, credentials: credentials, settings: single, figures: client.figures, clock: client.storeClock)
     self.catalog = catalog
     let identity = try BucketIdentity.bound(binding, to: client)
     client.expect(identity.id)

@@ -1,5 +1,6 @@
 import Storage
 import Synchronization
+import Terms
 
 /// Fetches the maps of sounds into a cache, each once, however many threads want it. Thread-safe; every call blocks.
 ///
@@ -7,7 +8,7 @@ import Synchronization
 final class SoundMaps: Sendable {
   private enum Search: Sendable {
     case underWay(Errand)
-    case failed(until: ContinuousClock.Instant)
+    case failed(until: Clock.Instant)
   }
 
   /// The room for a map whose length is known.
@@ -30,16 +31,12 @@ final class SoundMaps: Sendable {
   private let cache: BlockCache
   /// Maximum number of failed searches that are remembered.
   private let limit: Int
-  private let now: @Sendable () -> ContinuousClock.Instant
   /// By map. Those that succeeded are in the cache.
   private let searches = Mutex<[ObjectKey: Search]>([:])
 
-  /// Creates one that remembers at most about `limit` missing maps. `now` is a clock for tests.
-  init(
-    _ client: S3Client, cache: BlockCache, limit: Int = 10_000,
-    now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
-  ) {
-    (self.client, self.cache, self.limit, self.now) = (client, cache, limit, now)
+  /// Creates one that remembers at most about `limit` missing maps.
+  init(_ client: S3Client, cache: BlockCache, limit: Int = 10_000) {
+    (self.client, self.cache, self.limit) = (client, cache, limit)
   }
 
   /// Returns the map of a sound; nil if there is none, or if it can't be fetched now.
@@ -52,7 +49,7 @@ final class SoundMaps: Sendable {
       case .wait(let errand): _ = try? errand.wait()
       case .fetch(let errand):
         let (file, pause) = search(for: key)
-        let until = now() + pause
+        let until = client.clock.now + pause
         searches.withLock { $0[key] = file == nil ? .failed(until: until) : nil }
         errand.finish(.done)
         return file
@@ -61,7 +58,7 @@ final class SoundMaps: Sendable {
   }
 
   private func nextStep(_ key: ObjectKey) -> Step {
-    let now = now()
+    let now = client.clock.now
     return searches.withLock { searches in
       switch searches[key] {
       case .underWay(let errand): return .wait(errand)
@@ -76,7 +73,7 @@ final class SoundMaps: Sendable {
   }
 
   /// Forgets the failed searches that may be repeated; if those are few, the others, too.
-  private static func forgetSome(of searches: inout [ObjectKey: Search], _ now: ContinuousClock.Instant) {
+  private static func forgetSome(of searches: inout [ObjectKey: Search], _ now: Clock.Instant) {
     let enough = searches.count * 3 / 4
     for isOver in [true, false] where searches.count > enough {
       searches = searches.filter { _, search in

@@ -1,6 +1,7 @@
 import Dispatch
 import Storage
 import Synchronization
+import Terms
 
 /// Looks if a store works, in the background, one look at a time: those that ask wait only briefly, however long the
 /// store takes. Thread-safe.
@@ -16,7 +17,7 @@ final class StoreProbe: Sendable {
   private struct State {
     var current: Look?
     /// Since when no look has succeeded: the start of the first that failed or hasn't ended.
-    var troubleSince: ContinuousClock.Instant?
+    var troubleSince: Clock.Instant?
     var lastFailure: StorageError?
   }
 
@@ -49,7 +50,7 @@ final class StoreProbe: Sendable {
     if failure == .storeFull { return }
     if let failure, !failure.isTransient { throw failure }
     let (since, last) = state.withLock { ($0.troubleSince, $0.lastFailure) }
-    guard let since, since + .seconds(Self.patienceSeconds) <= .now else { return }
+    guard let since, client.clock.seconds(since: since) >= Self.patienceSeconds else { return }
     throw last ?? .storeUnreachable(detail: "\(S3Error.timedOut)")
   }
 
@@ -65,11 +66,11 @@ final class StoreProbe: Sendable {
       let look = Look()
       look.group.enter()
       state.current = look
-      if state.troubleSince == nil { state.troubleSince = .now }
+      if state.troubleSince == nil { state.troubleSince = client.clock.now }
       return (look, true)
     }
-    if isNew { queue.async { [self] in end(look, self.look()) } }
-    guard look.group.wait(timeout: .now() + seconds) == .success else {
+    if isNew { client.clock.async(on: queue) { [self] in end(look, self.look()) } }
+    guard client.clock.wait(for: look.group, seconds: seconds) else {
       return .storeUnreachable(detail: "\(S3Error.timedOut)")
     }
     return look.failure.withLock { $0 }

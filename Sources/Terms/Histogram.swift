@@ -35,12 +35,14 @@ package final class Histogram: Sendable {
   }
 
   /// Adds the seconds since `start`.
-  package func add(since start: ContinuousClock.Instant) { add((ContinuousClock.now - start) / .seconds(1)) }
+  package func add(since start: Clock.Instant, by clock: Clock) { add(clock.seconds(since: start)) }
 
   /// Runs `body` and adds the seconds that it took, also if it throws.
-  package func time<Value, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
-    let start = ContinuousClock.now
-    defer { add(since: start) }
+  package func time<Value, Failure: Error>(
+    by clock: Clock, _ body: () throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    let start = clock.now
+    defer { add(since: start, by: clock) }
     return try body()
   }
 

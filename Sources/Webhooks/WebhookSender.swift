@@ -85,17 +85,17 @@ package final class WebhookSender: Sendable {
       }
       if isIdle { return continuation.resume() }
       // libcurl checks for cancellation every second; only a name lookup can take longer.
-      timers.asyncAfter(deadline: .now() + 2) { [self] in becomeIdle() }
+      catalog.clock.after(2, on: timers) { [self] in becomeIdle() }
     }
   }
 
   /// Queues webhooks that are due in the catalog, now and regularly. Only for a shared catalog.
   private func seekRegularly() {
     guard settings.secret != nil else { return }
-    DispatchQueue(label: "webhooks due").async { [weak self] in
+    catalog.clock.async(on: DispatchQueue(label: "webhooks due")) { [weak self] in
       guard let self, !isStopping.load(ordering: .sequentiallyConsistent) else { return }
       do { try seek() } catch { log.failure("due webhooks could not be looked for", [:], error) }
-      timers.asyncAfter(deadline: .now() + settings.seekSeconds) { [weak self] in self?.seekRegularly() }
+      catalog.clock.after(settings.seekSeconds, on: timers) { [weak self] in self?.seekRegularly() }
     }
   }
 
@@ -117,7 +117,7 @@ package final class WebhookSender: Sendable {
   private func pause(_ seconds: Double, _ webhook: Webhook) {
     guard let delivery = WebhookQueue.Delivery(webhook) else { return }
     state.withLock { $0.queue.pause(delivery) }
-    timers.asyncAfter(deadline: .now() + max(seconds, 0)) { [weak self] in
+    catalog.clock.after(seconds, on: timers) { [weak self] in
       guard let self, state.withLock({ $0.queue.pauseEnded(webhook.job) }) else { return }
       fill()
     }
@@ -126,7 +126,7 @@ package final class WebhookSender: Sendable {
   private func fill() {
     while !isStopping.load(ordering: .sequentiallyConsistent), let next = state.withLock({ $0.queue.begin() }) {
       // Each call has its own serial queue, so that waiting for a receiver takes no thread from other work.
-      DispatchQueue(label: "webhook").async { [self] in
+      catalog.clock.async(on: DispatchQueue(label: "webhook")) { [self] in
         deliver(next)
         let isIdle = state.withLock { state in
           state.queue.end(next)

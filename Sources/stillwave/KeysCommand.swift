@@ -2,6 +2,7 @@ import ArgumentParser
 import AudioService
 import Glibc
 import Storage
+import Terms
 
 struct KeysCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -154,7 +155,7 @@ struct RotateKeyCommand: ParsableCommand {
 
   func run() throws {
     let secret = RandomText.secret()
-    let end = overlap.map { Timestamp.now + $0.seconds }
+    let end = overlap.map { Clock.system.time + $0.seconds }
     try KeyFileEditor.edit(try file.path()) { lines in
       let (index, key) = try KeyFileEditor.key(id, in: lines)
       lines[index] = KeyLine.rotating(key, to: secret, keepingOldUntil: end).bytes

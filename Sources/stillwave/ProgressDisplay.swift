@@ -13,8 +13,8 @@ enum ProgressStyle: String, ExpressibleByArgument, CaseIterable {
 /// Shows a command's progress and outcome in the chosen style.
 struct ProgressDisplay {
   private let style: ProgressStyle
-  private let start = ContinuousClock.now
-  private var lastShown: ContinuousClock.Instant?
+  private let start = Clock.system.now
+  private var lastShown: Clock.Instant?
   private var lastFraction = -1.0
 
   init(_ style: ProgressStyle) {
@@ -32,7 +32,7 @@ struct ProgressDisplay {
   /// Shows the progress, at most forty times a second, but every step of 1 %.
   mutating func show(_ progress: WorkerProgress) {
     guard style != .none else { return }
-    let now = ContinuousClock.now
+    let now = Clock.system.now
     if progress.fraction < 1, let lastShown, now - lastShown < .milliseconds(25),
       progress.fraction - lastFraction < 0.01
     {

@@ -6,6 +6,7 @@ import Jobs
 import Logging
 import Processing
 import Synchronization
+import Terms
 import Webhooks
 
 /// Every setting is a flag and an environment variable; the flag wins.
@@ -107,7 +108,7 @@ private struct Termination {
       source.setEventHandler {
         arrival.hasCome.store(true, ordering: .relaxed)
         continuation.yield(number)
-        queue.asyncAfter(deadline: .now() + patienceSeconds) {
+        Clock.system.after(patienceSeconds, on: queue) {
           logger.critical("the service did not stop in time", metadata: ["seconds": "\(Int(patienceSeconds))"])
           JSONLogHandler.flush(within: 1)
           _exit(EXIT_FAILURE)
@@ -120,8 +121,8 @@ private struct Termination {
 
   /// Whether a signal has arrived, which may still take some seconds.
   func hasCome(within seconds: Double) async -> Bool {
-    let end = ContinuousClock.now + .seconds(seconds)
-    while !arrival.hasCome.load(ordering: .relaxed), .now < end { try? await Task.sleep(for: .seconds(0.1)) }
+    let (clock, end) = (Clock.system, Clock.system.instant(after: seconds))
+    while !arrival.hasCome.load(ordering: .relaxed), clock.now < end { try? await clock.sleep(0.1) }
     return arrival.hasCome.load(ordering: .relaxed)
   }
 

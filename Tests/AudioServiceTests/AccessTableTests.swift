@@ -4,6 +4,7 @@ import HTTP
 import PresentRows
 import Storage
 import Synchronization
+import Terms
 import Testing
 import Webhooks
 
@@ -295,7 +296,7 @@ import Webhooks
   @Test func wrongKeysOfOneClientDoNotSlowAnother() async throws {
     let keyed = try KeyedBench {
       $0.trustedProxies = [Network("10.0.0.1/32")!]
-      $0.accessSeconds = { 0 }
+      $0.clock = ManualClock().clock
     }
     let context = keyed.bench.context
     let guesser = Client(key: "c0000201")

@@ -1,12 +1,13 @@
 import HTTP
 import Jobs
+import Terms
 import Testing
 
 @testable import AudioService
 
 /// Long bodies stay in memory while they are read and stored, so their number is limited.
 @Suite struct BodyIntakeTests {
-  private let intake = BodyIntake(places: 2, placesPerClient: 1, waiting: 1, waitingPerClient: 1)
+  private let intake = BodyIntake(.system, places: 2, placesPerClient: 1, waiting: 1, waitingPerClient: 1)
   private let one = Client(key: "1")
   private let other = Client(key: "2")
 
@@ -28,7 +29,7 @@ import Testing
 
   @Test("a client whose files wait already is refused")
   func refusal() async throws {
-    let full = BodyIntake(places: 1, placesPerClient: 1, waiting: 0, waitingPerClient: 0)
+    let full = BodyIntake(.system, places: 1, placesPerClient: 1, waiting: 0, waitingPerClient: 0)
     let long = try request(bytes: 65_537)
     let isRefused = try await full.run(long, for: one, limit: "waiting_labels") {
       do {

@@ -1,4 +1,5 @@
 import Synchronization
+import Terms
 import Testing
 
 @testable import AudioService
@@ -10,54 +11,56 @@ import Testing
     var value: Int { count.load(ordering: .sequentiallyConsistent) }
   }
 
-  private func eventually(_ condition: () -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(300)
-    while !condition() {
-      try #require(ContinuousClock.now < deadline, "what was waited for never came")
-      await Task.yield()
-    }
-  }
+  private let hand = ManualClock()
 
-  @Test func memoryIsReturnedAfterEachFloodButNotAfterAFewRequests() async throws {
+  @Test func memoryIsReturnedAfterEachFloodButNotAfterAFewRequests() {
     let trims = Trims()
-    let memory = IdleMemory(pauseSeconds: 0.001) { trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent) }
+    let memory = IdleMemory(hand.clock) { trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent) }
     for flood in 1...3 {
       for _ in 0..<IdleMemory.requestsWorthALook { memory.requestEnded() }
-      try await eventually { trims.value == flood }
+      hand.advance(by: 9)
+      #expect(trims.value == flood - 1)
+      hand.advance(by: 1)
+      #expect(trims.value == flood)
     }
     // The count starts over each time.
     for _ in 1..<IdleMemory.requestsWorthALook { memory.requestEnded() }
+    hand.advance(by: 1000)
     #expect(trims.value == 3)
   }
 
-  @Test func aLongUploadCountsAsManyRequests() async throws {
+  @Test func aLongUploadCountsAsManyRequests() {
     let trims = Trims()
-    let memory = IdleMemory(pauseSeconds: 0.001) { trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent) }
+    let memory = IdleMemory(hand.clock) { trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent) }
     let length = Int64(IdleMemory.requestsWorthALook - 1) * IdleMemory.bytesLikeARequest
     memory.requestEnded(bytesReceived: length - 1)
+    hand.advance(by: 10)
     #expect(trims.value == 0)
     memory.requestEnded(bytesReceived: length)
-    try await eventually { trims.value == 1 }
+    hand.advance(by: 10)
+    #expect(trims.value == 1)
   }
 
-  @Test func memoryIsReturnedAlsoIfRequestsNeverPause() async throws {
+  @Test func memoryIsReturnedAlsoIfRequestsNeverPause() {
     let trims = Trims()
-    let memory = IdleMemory(pauseSeconds: 0.001, pausesToWait: 3) {
+    let memory = IdleMemory(hand.clock, pausesToWait: 3) {
       trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent)
     }
-    try await eventually {
+    for _ in 0..<9 {
       for _ in 0..<1000 { memory.requestEnded() }
-      return trims.value >= 3
+      hand.advance(by: 10)
     }
+    #expect(trims.value == 3)
   }
 
-  @Test func aFloodThatEndsWhileMemoryIsReturnedIsNotForgotten() async throws {
+  @Test func aFloodThatEndsWhileMemoryIsReturnedIsNotForgotten() {
     let floods = Floods()
-    floods.memory = IdleMemory(pauseSeconds: 0.001) { [weak floods] in
+    floods.memory = IdleMemory(hand.clock) { [weak floods] in
       if floods?.trims.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue == 1 { floods?.flood() }
     }
     floods.flood()
-    try await eventually { floods.trims.load(ordering: .sequentiallyConsistent) == 2 }
+    hand.advance(by: 20)
+    #expect(floods.trims.load(ordering: .sequentiallyConsistent) == 2)
   }
 
   private final class Floods: @unchecked Sendable {
@@ -70,10 +73,13 @@ import Testing
     }
   }
 
-  @Test func nothingIsDoneWhileTheFloodLasts() async throws {
+  @Test func nothingIsDoneWhileTheFloodLasts() {
     let trims = Trims()
-    let memory = IdleMemory(pauseSeconds: 1000) { trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent) }
-    for _ in 0..<1000 { memory.requestEnded() }
+    let memory = IdleMemory(hand.clock) { trims.count.wrappingAdd(1, ordering: .sequentiallyConsistent) }
+    for _ in 0..<29 {
+      for _ in 0..<1000 { memory.requestEnded() }
+      hand.advance(by: 10)
+    }
     #expect(trims.value == 0)
   }
 }

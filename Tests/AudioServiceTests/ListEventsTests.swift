@@ -2,6 +2,7 @@ import Foundation
 import HTTP
 import PresentRows
 import Storage
+import Terms
 import Testing
 
 @testable import AudioService
@@ -111,7 +112,7 @@ import Testing
 
   @Test("a client that is too slow loses its place, not the service its memory")
   func slow() async throws {
-    let feed = ChangeFeed(streams: ClientTally(limit: 1, clientLimit: { _ in 1 }))
+    let feed = ChangeFeed(streams: ClientTally(limit: 1, clientLimit: { _ in 1 }), clock: .system)
     let start = feed.now(of: .none)
     let ids = (0..<ChangeFeed.limit).map { _ in RecordingID() }
     for id in ids { feed.post(CatalogChanges(recordings: [Owned(id, of: .none)])) }
@@ -127,7 +128,9 @@ import Testing
 
   @Test("a tenant's flood moves no other tenant's place, and tells it nothing")
   func floods() throws {
-    let feed = ChangeFeed(streams: ClientTally(limit: 1, clientLimit: { _ in 1 }), totalLimit: 3 * ChangeFeed.limit)
+    let feed = ChangeFeed(
+      streams: ClientTally(limit: 1, clientLimit: { _ in 1 }), totalLimit: 3 * ChangeFeed.limit,
+      clock: .system)
     let (calm, flooding) = (try #require(Tenant("calm")), try #require(Tenant("flooding")))
     let start = feed.now(of: calm)
     let own = RecordingID()
@@ -141,7 +144,7 @@ import Testing
 
   @Test("the changes of many tenants take a bounded memory: those of the quietest are forgotten, who read again")
   func forgotten() async throws {
-    let feed = ChangeFeed(streams: ClientTally(limit: 1, clientLimit: { _ in 1 }), totalLimit: 100)
+    let feed = ChangeFeed(streams: ClientTally(limit: 1, clientLimit: { _ in 1 }), totalLimit: 100, clock: .system)
     let tenants = try (0..<11).map { try #require(Tenant("tenant \($0)")) }
     let places = tenants.map { feed.now(of: $0) }
     let wait = Task.immediate { await feed.wait(of: tenants[0], since: places[0], seconds: 10_000) }

@@ -55,7 +55,8 @@ import Testing
     let line = RequestLine.bytes(
       RequestRecord(
         request: request, status: .ok, bytesReceived: .min, bytesSent: .max, seconds: 0x1p42 - 0.001,
-        peer: "[0000:0000:0000:0000:0000:0000:0000:0001]:65535", requestID: String(repeating: "x", count: 128)))
+        peer: "[0000:0000:0000:0000:0000:0000:0000:0001]:65535", requestID: String(repeating: "x", count: 128)),
+      at: .now)
     let members = try JSONDecoder().decode(Members.self, from: Data(line))
     #expect(members.bytes_in == .min && members.bytes_out == .max && members.status == 200)
     #expect(members.key == text && members.tenant == text && members.traceparent == text.replacing("\u{1}", with: " "))

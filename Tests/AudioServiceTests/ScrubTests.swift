@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import Terms
 import Testing
 
 @testable import AudioService
@@ -8,28 +9,24 @@ import Testing
 
 /// Files that the disk changes after they were stored.
 @Suite struct ScrubTests {
-  /// The seconds that were waited.
-  private final class Waits: Sendable {
-    let seconds = Mutex(0.0)
-    /// The thread on which a file was given up.
-    let thread = Mutex<pthread_t?>(nil)
-  }
+  /// The thread on which a file was given up.
+  private final class Giver: Sendable { let thread = Mutex<pthread_t?>(nil) }
 
   private static let day = 86_400.0
   private let bench: TestBench
-  private let waits = Waits()
+  private let giver = Giver()
 
   init() throws { bench = try TestBench(script: "gate; finish") }
 
-  private func scrub(every seconds: Double? = 30 * day) -> Scrub {
+  private func scrub(_ bench: TestBench? = nil, every seconds: Double? = 30 * day) -> Scrub {
+    let bench = bench ?? self.bench
     let table = bench.context.waveforms
     return Scrub(
       bench.catalog, bench.store, every: seconds, log: ServiceLog(bench.logged.logger),
-      giveUp: { [waits] id, loss throws(StorageError) in
-        waits.thread.withLock { $0 = pthread_self() }
+      giveUp: { [giver] id, loss throws(StorageError) in
+        giver.thread.withLock { $0 = pthread_self() }
         try table.giveUp(id, loss)
-      },
-      sleep: { [waits] seconds in waits.seconds.withLock { $0 += seconds } })
+      })
   }
 
   /// Flips a bit in the middle of a recording's file, or flips it back.
@@ -70,12 +67,20 @@ import Testing
   }
 
   @Test("files are read at 5 MB a second, and never if the interval is 0")
-  func pace() throws {
+  func pace() async throws {
+    let hand = ManualClock()
+    let bench = try TestBench { $0.clock = hand.clock }
     let recording = try bench.recording(containing: String(repeating: "x", count: 10_000_000))
-    #expect(try scrub(every: nil).sweep(at: .now + 1000 * Self.day) == 0)
-    #expect(try scrub().sweep(at: .now + 31 * Self.day) == 1)
-    #expect(abs(waits.seconds.withLock { $0 } - 2) < 1e-9)
-    #expect(try !isWarned(recording))
+    #expect(try scrub(bench, every: nil).sweep(at: .now + 1000 * Self.day) == 0)
+    let (scrub, start) = (scrub(bench), hand.clock.now)
+    async let count = blocking { try scrub.sweep(at: .now + 31 * Self.day) }
+    while hand.clock.seconds(since: start) < 2 - 1e-9 {
+      await hand.waiting()
+      hand.advance(by: hand.secondsToNext ?? 0)
+    }
+    #expect(try await count == 1)
+    #expect(try bench.catalog.recording(recording.id)?.warnings.isEmpty == true)
+    #expect(abs(hand.clock.seconds(since: start) - 2) < 1e-9)
   }
 
   @Test("a missing file isn't called altered, and keeps no others waiting")
@@ -119,7 +124,7 @@ import Testing
     #expect(try !isWarned(recording) && row.workingKey == (isIntact ? key : nil))
     #expect((row.waveformState == .ready) == isIntact)
     // A write on a thread of the lowest priority would hold up others.
-    #expect(waits.thread.withLock { $0 } != pthread_self())
+    #expect(giver.thread.withLock { $0 } != pthread_self())
   }
 
   @Test("if the store doesn't answer, the next look goes on there")

@@ -44,7 +44,7 @@ final class TestBench: Sendable {
 
   init(
     script: String = "finish", in folder: TemporaryFolder? = nil, holder: LeaseHolder = LeaseHolder(),
-    writeWatch: WriteWatch = WriteWatch(), _ change: (inout Configuration) -> Void = { _ in },
+    _ change: (inout Configuration) -> Void = { _ in },
     engine: (any SQLEngine) -> any SQLEngine = { $0 },
     blobs: (MediaStore) -> any Blobs = { $0 }, scratch: (MediaStore) -> any Scratch = { $0 }
   ) throws {
@@ -71,7 +71,7 @@ final class TestBench: Sendable {
     let work = WorkQueue(label: "test")
     store = try MediaStore(directory: configuration.dataDirectory)
     let database = try SQLiteEngine(path: configuration.dataDirectory + "/catalog.sqlite")
-    catalog = Catalog(engine: engine(database), holder: holder, writeWatch: writeWatch)
+    catalog = Catalog(engine: engine(database), holder: holder, clock: configuration.clock)
     context = Context(
       configuration, access: try Access(configuration) { [catalog] in catalog.time }, catalog: catalog,
       media: MediaPlaces(store, blobs: blobs(store), scratch: scratch(store)), work: work, log: log)

@@ -8,7 +8,7 @@ import Testing
   @Test func aTurnAcceptsManyConnectionsButNotAll() async throws {
     let core = ServerCore(configured { $0.limits.connectionCountPerClient = 1000 }, NoResponder())
     let listener = try ListeningSocket(host: "127.0.0.1", port: 0, backlog: 1024)
-    let loop = try EventLoop.take(index: 0, readBytes: 4096)
+    let loop = try EventLoop.take(index: 0, readBytes: 4096, clock: .system)
     // The loop doesn't watch the listener, so that each turn is the test's.
     let worker = LoopWorker(loop: loop, core: core, tally: core.tallies[0], listener: listener)
     loop.start()

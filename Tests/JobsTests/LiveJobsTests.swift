@@ -2,6 +2,7 @@ import Dispatch
 import PresentRows
 import Processing
 import Storage
+import Terms
 import Testing
 
 @testable import Jobs
@@ -111,15 +112,18 @@ import Testing
   }
 
   @Test func waitsOfDifferentLengthsEndAtTheirOwnTimeouts() async {
-    let jobs = LiveJobs()
+    let hand = ManualClock()
+    let jobs = LiveJobs(hand.clock)
     let id = JobID()
     jobs.insert(id, LiveJob(tenant: .none, recording: RecordingID()))
-    await withTaskGroup(of: Void.self) { group in
-      for number in 0..<50 {
-        group.addTask { await jobs.waitForChange(of: id, seconds: Double(50 - number) / 500) }
-      }
+    let tasks = (0..<50).map { number in
+      Task.immediate { await jobs.waitForChange(of: id, seconds: Double(50 - number)) }
     }
-    #expect(jobs.waiterCount(of: id) == 0)
+    for passed in 1...50 {
+      hand.advance(by: 1)
+      #expect(jobs.waiterCount(of: id) == 50 - passed)
+    }
+    for task in tasks { await task.value }
   }
 
   @Test func theTimeLeftFollowsThePaceSoFar() throws {

@@ -26,18 +26,12 @@ import Waveform
       .path
   }
 
-  private final class Clock: Sendable {
-    let seconds = Mutex(1000.0)
-
-    func advance(by seconds: Double) { self.seconds.withLock { $0 += seconds } }
-  }
-
-  private let clock = Clock()
+  private let hand = ManualClock()
 
   private func readers(_ program: String = program, timeoutSeconds: Double = 1000) -> SampleReaders {
     let settings = WorkerSettings(
       program: program, ffmpeg: "ffmpeg", audioLimits: AudioLimits(), memoryBytes: 1 << 30)
-    return SampleReaders(settings, timeoutSeconds: timeoutSeconds) { [clock] in clock.seconds.withLock { $0 } }
+    return SampleReaders(settings, timeoutSeconds: timeoutSeconds, clock: hand.clock)
   }
 
   private func script(_ text: String) throws -> String {
@@ -120,14 +114,13 @@ import Waveform
     try read(other)
     try read(one)
     #expect(readers.counts == (2, 2))
-    clock.advance(by: SampleReaders.idleSeconds - 1)
+    hand.advance(by: SampleReaders.idleSeconds - 1)
     try read(one)
-    clock.advance(by: 2)
-    readers.closeIdle()
+    hand.advance(by: 2)
     #expect(readers.counts == (1, 2))
     try read(one)
     for _ in 0..<20 {
-      clock.advance(by: SampleReaders.idleSeconds - 1)
+      hand.advance(by: SampleReaders.idleSeconds - 1)
       try read(one)
     }
     #expect(readers.counts == (1, 3))
@@ -278,7 +271,7 @@ import Waveform
     let program = try script("for i in $(seq \(WorkerAllowance.threads)); do sleep 1000 & done; wait")
     let settings = WorkerSettings(
       program: program, ffmpeg: "ffmpeg", audioLimits: AudioLimits(), memoryBytes: 1 << 30)
-    let readers = SampleReaders(settings, timeoutSeconds: 1000, watch: watch) { 0 }
+    let readers = SampleReaders(settings, timeoutSeconds: 1000, watch: watch, clock: hand.clock)
     let (path, window) = (try sound(), try Self.window())
     let failure = Mutex<ReaderFailure?>(nil)
     Thread.detachNewThread {

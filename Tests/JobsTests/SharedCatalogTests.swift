@@ -112,8 +112,13 @@ import Testing
     try catalog.jobs(state: .running, limit: 99).filter { $0.node?.hasPrefix(node + "/") == true }
   }
 
+  /// Looks again and again at what other processes do, for a minute at most.
   private func eventually(_ condition: () throws -> Bool) async throws {
-    while try !condition() { try await Task.sleep(for: .milliseconds(10)) }
+    for _ in 0..<6000 {
+      if try condition() { return }
+      try await Clock.system.sleep(0.01)
+    }
+    try #require(try condition(), "it never came")
   }
 
   private func check(_ jobs: [Job], _ catalog: Catalog, _ store: MediaStore) throws {

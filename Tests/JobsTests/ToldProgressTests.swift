@@ -54,14 +54,10 @@ import Testing
     func failure(_ message: String, _ metadata: [String: String]) { Issue.record("\(message) \(metadata)") }
   }
 
-  /// A clock that the test sets.
-  private final class Clock: Sendable {
-    let seconds = Mutex(100.0)
-  }
-
   private let folder = NSTemporaryDirectory() + "stillwave-told-" + RecordingID().text
   private let bus = Bus()
-  private let clock = Clock()
+  private let hand = ManualClock()
+  private let began: Clock.Instant
   private let catalog: Catalog
   private let store: MediaStore
   private let runner: JobRunner
@@ -73,7 +69,8 @@ import Testing
     store = try MediaStore(directory: folder + "/data")
     catalog = Catalog(
       engine: try SQLiteEngine(path: store.catalogPath), holder: LeaseHolder(name: "one", terms: LeaseHolder.Terms()),
-      bus: bus)
+      bus: bus, clock: hand.clock)
+    began = hand.clock.instant(after: -100)
     let workers = WorkerSettings(
       program: folder + "/program", ffmpeg: "ffmpeg", audioLimits: AudioLimits(), memoryBytes: 1 << 30)
     let settings = JobSettings(
@@ -84,7 +81,7 @@ import Testing
     let work = WorkQueue(label: "told")
     runner = JobRunner(
       settings, catalog: catalog, blobs: store, scratch: store, work: work, storeWork: StoreQueue(on: work),
-      log: NoLog(), clock: { [clock] in clock.seconds.withLock { $0 } }
+      log: NoLog()
     ) {
       JobError(title: "failed", status: 500, detail: $0.detail, code: $0.code)
     }
@@ -117,27 +114,19 @@ import Testing
 
   /// Has a child report progress at a time, one after the other.
   private func report(_ fractions: [Double], of job: Running, at seconds: Double) async throws {
-    clock.seconds.withLock { $0 = seconds }
+    hand.advance(by: seconds - hand.clock.seconds(since: began))
     for fraction in fractions {
       try job.pipe.write(contentsOf: Data("\(fraction)\n".utf8))
-      try await eventually(job.id) { runner.live[job.id]?.fraction == fraction }
+      while try #require(runner.live[job.id]).fraction != fraction {
+        await runner.waitForChange(of: job.id, seconds: .infinity)
+      }
       // It is shown here before other nodes are told.
       runner.queue.sync {}
     }
+    await hand.idle()
   }
 
-  /// Waits until a job has come as far as `condition` says.
-  private func eventually(_ id: JobID, _ condition: () -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(120)
-    while !condition() {
-      try #require(ContinuousClock.now < deadline, "what was waited for never came")
-      await runner.waitForChange(of: id, seconds: 0.005)
-    }
-  }
-
-  private func expect(_ told: [Double], of job: Running, sourceLocation: SourceLocation = #_sourceLocation) async throws
-  {
-    try await eventually(job.id) { bus.fractions(of: job.id).count >= told.count }
+  private func expect(_ told: [Double], of job: Running, sourceLocation: SourceLocation = #_sourceLocation) {
     #expect(bus.fractions(of: job.id) == told, sourceLocation: sourceLocation)
   }
 
@@ -146,18 +135,18 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let (one, other) = (try start(), try start())
     try await report([0.1, 0.2, 0.3], of: one, at: 100)
-    try await expect([0.1], of: one)
+    expect([0.1], of: one)
     try await report([0.4], of: one, at: 100.999)
     try await report([0.5, 0.6], of: other, at: 100.999)
-    try await expect([0.5], of: other)
+    expect([0.5], of: other)
     try await report([0.5, 0.6], of: one, at: 101)
-    try await expect([0.1, 0.5], of: one)
+    expect([0.1, 0.5], of: one)
     try await report([0.7], of: other, at: 101.998)
     try await report([0.7], of: one, at: 101.999)
     // A second since the last time that it was told, not since the first.
     try await report([0.8], of: one, at: 102)
-    try await expect([0.1, 0.5, 0.8], of: one)
-    try await expect([0.5], of: other)
+    expect([0.1, 0.5, 0.8], of: one)
+    expect([0.5], of: other)
     await runner.stop()
   }
 }

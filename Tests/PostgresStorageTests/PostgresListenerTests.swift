@@ -2,6 +2,7 @@ import Foundation
 import PostgresServer
 import Storage
 import Synchronization
+import Terms
 import Testing
 
 @testable import PostgresStorage
@@ -64,16 +65,22 @@ import Testing
   func silence() async throws {
     let database = try TestDatabase()
     let log = Log()
-    let listener = PostgresListener(
-      try database.settings(), channel: "stillwave", pingSeconds: 0.02, silenceSeconds: 0.1, handler: log.append)
+    let hand = ManualClock()
+    var settings = try database.settings()
+    settings.clock = hand.clock
+    let listener = PostgresListener(settings, channel: "stillwave", handler: log.append)
     defer { listener.stop() }
     var events = await log.listening()
     let pid = try database.run(
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
     kill(try #require(Int32(pid)), SIGSTOP)
+    hand.advance(by: 4.5)
+    #expect(listener.secondsSinceHeard ?? 0 >= 4.5)
+    hand.advance(by: 1)
     guard case .interrupted(let reason) = await events.next() else { Issue.record("no interruption"); return }
     kill(try #require(Int32(pid)), SIGCONT)
-    #expect(reason.contains("has not responded"))
+    #expect(reason.contains("has not responded for 4 seconds") && listener.secondsSinceHeard == nil)
+    await hand.run(for: 1)
     #expect(await events.next() == .listening)
   }
 

@@ -28,6 +28,7 @@ package final class WebhookReceiver: Sendable {
   private struct State {
     var received: [Received] = []
     var reactions: [Reaction] = []
+    var waiting: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
   }
 
   private final class Records: Sendable {
@@ -37,10 +38,13 @@ package final class WebhookReceiver: Sendable {
       let received = Received(
         contentType: request.fields["Content-Type"], signature: request.fields["Stillwave-Signature"],
         body: try await request.body.collect(upTo: 65_536))
-      let reaction = state.withLock { state in
+      let (reaction, ready) = state.withLock { state in
         state.received.append(received)
-        return state.reactions.isEmpty ? .answers(204) : state.reactions.removeFirst()
+        let ready = state.waiting.filter { $0.count <= state.received.count }
+        state.waiting.removeAll { $0.count <= state.received.count }
+        return (state.reactions.isEmpty ? .answers(204) : state.reactions.removeFirst(), ready)
       }
+      for waiter in ready { waiter.continuation.resume() }
       switch reaction {
       case .answers(let code): return HTTPResponse(HTTPStatus(code: code))
       case .redirects(let location): return HTTPResponse(.found, fields: ["Location": location])
@@ -81,6 +85,17 @@ package final class WebhookReceiver: Sendable {
 
   /// The requests so far.
   package var received: [Received] { records.state.withLock { $0.received } }
+
+  /// Returns once there were this many.
+  package func receives(_ count: Int) async {
+    await withCheckedContinuation { continuation in
+      let areThere = records.state.withLock { state in
+        if state.received.count < count { state.waiting.append((count, continuation)) }
+        return state.received.count >= count
+      }
+      if areThere { continuation.resume() }
+    }
+  }
 
   /// Closes the port.
   package func stop() async { await server.stop(within: 0) }

@@ -3,6 +3,7 @@ import ObjectStore
 import PresentRows
 import Storage
 import Synchronization
+import Terms
 import Testing
 
 @testable import S3Storage
@@ -143,10 +144,12 @@ import Testing
 
   @Test("a map that is missing isn't looked for again for a while, and of few more than are remembered")
   func missingMaps() async throws {
-    let cluster = try BlobsCluster()
+    let (hand, cluster) = (ManualClock(), try BlobsCluster())
     let node = try cluster.node("a")
-    let time = Mutex(ContinuousClock.now)
-    let maps = SoundMaps(cluster.test.client, cache: node.cache, limit: 4, now: { time.withLock { $0 } })
+    var settings = S3Settings()
+    settings.clock = hand.clock
+    let client = S3Client(cluster.test.client.bucket, credentials: try TestStore.source(), settings: settings)
+    let maps = SoundMaps(client, cache: node.cache, limit: 4)
     let sounds = (0..<4).map { _ in ObjectKey(RecordingID(), "audio.mp3") }
     func requests(_ sounds: [ObjectKey]) async throws -> Int {
       let before = cluster.test.store.received.count
@@ -155,7 +158,7 @@ import Testing
     }
     #expect(try await requests(sounds) == 4)
     #expect(try await requests(sounds) == 0)
-    time.withLock { $0 += .seconds(601) }
+    hand.advance(by: 601)
     #expect(try await requests(sounds) == 4)
     // Those before are forgotten for it.
     #expect(try await requests([ObjectKey(RecordingID(), "audio.mp3")]) == 1)

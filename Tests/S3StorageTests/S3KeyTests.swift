@@ -84,7 +84,7 @@ import Testing
     let test = try TestStore()
     let other = S3Client(
       test.client.bucket, credentials: try TestStore.source(), settings: S3Settings(), figures: S3Figures(),
-      clock: test.client.clock)
+      clock: test.client.storeClock)
     test.store.setClock(ahead: 1200)
     try await test.blocking(other) { try $0.put([1], as: "x") }
     #expect(test.store.received.count == 2)

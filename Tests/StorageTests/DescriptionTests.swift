@@ -1,4 +1,5 @@
 import Synchronization
+import Terms
 import Testing
 
 @testable import Storage
@@ -9,6 +10,7 @@ import Testing
   private let engine: CountedEngine
   private let catalog: Catalog
   private let store = Store()
+  private let hand = ManualClock()
 
   /// Remembers what was described, and does something else first.
   private final class Store: DescriptionStore {
@@ -43,8 +45,8 @@ import Testing
     return recording
   }
 
-  private func keep(later: DescriptionKeeper.Start? = nil, secondsSinceBoot: @escaping @Sendable () -> Double = { 0 }) {
-    let keeper = DescriptionKeeper(store: store, later: later, secondsSinceBoot: secondsSinceBoot) { [store] in
+  private func keep(later: DescriptionKeeper.Start? = nil) {
+    let keeper = DescriptionKeeper(store: store, later: later, clock: hand.clock) { [store] in
       if !store.kills.withLock({ $0 }) { Issue.record($1, "\($0)") }
     }
     catalog.keepDescriptions(keeper)
@@ -208,20 +210,15 @@ import Testing
     let recording = try insert()
     let other = Catalog(engine: engine, holder: LeaseHolder(name: "other", terms: LeaseHolder.Terms()))
     other.nameDeletedObjects()
-    let looks = Mutex(0)
-    keep(secondsSinceBoot: {
-      let look = looks.withLock { look in
-        look += 1
-        return look
-      }
-      guard look == 2 else { return look < 2 ? 0 : 6 }
-      // It has read the row, and is stopped.
-      #expect(throws: Never.self) {
+    keep()
+    engine.afterRead.withLock {
+      $0 = { [hand] in
+        // It has read the row, and is stopped.
+        hand.advance(by: 6)
         try other.update(recording.id) { $0.name = "newer" }
         _ = try other.undescribed(recording.id).map(other.settle)
       }
-      return 6
-    })
+    }
     store.kills.withLock { $0 = true }
     try catalog.update(recording.id) { $0.name = "older" }
     #expect(store.described.withLock { $0 } == ["older"])

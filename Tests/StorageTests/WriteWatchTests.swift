@@ -1,32 +1,12 @@
 import Synchronization
+import Terms
 import Testing
 
 @testable import Storage
 
 @Suite(.onEveryEngine) struct WriteWatchTests {
-  /// A clock and its timers, which the test moves.
-  private final class Hand: Sendable {
-    private let state = Mutex((now: 0.0, timers: [(due: Double, action: @Sendable () -> Void)]()))
-
-    var now: Double { state.withLock(\.now) }
-    var timers: Int { state.withLock(\.timers.count) }
-
-    func wake(_ seconds: Double, _ action: @escaping @Sendable () -> Void) {
-      state.withLock { $0.timers.append(($0.now + seconds, action)) }
-    }
-
-    func move(_ seconds: Double) {
-      let due = state.withLock { state in
-        state.now += seconds
-        defer { state.timers.removeAll { $0.due <= state.now } }
-        return state.timers.filter { $0.due <= state.now }
-      }
-      for timer in due { timer.action() }
-    }
-  }
-
   private let folder: TemporaryFolder
-  private let hand = Hand()
+  private let hand = ManualClock()
   private let watch: WriteWatch
   private let catalog: Catalog
   private let reports = Reports()
@@ -38,22 +18,22 @@ import Testing
 
   init() throws {
     folder = try TemporaryFolder()
-    watch = WriteWatch(clock: { [hand] in hand.now }, wake: hand.wake)
-    catalog = Catalog(engine: try Catalog(at: folder("catalog.sqlite")).engine, writeWatch: watch)
+    catalog = Catalog(engine: try Catalog(at: folder("catalog.sqlite")).engine, clock: hand.clock)
+    watch = catalog.writeWatch
     watch.whenHeld { [reports] held in reports.all.withLock { $0.append(held) } }
   }
 
   private func write(_ moves: [Double]) throws {
     try catalog.write(kind: "change") { [hand] db in
       try Catalog.beat(db)
-      for seconds in moves { hand.move(seconds) }
+      for seconds in moves { hand.advance(by: seconds) }
     }
   }
 
   @Test("a write that holds the catalog for more than a second is reported while it does, and again at its end")
   func longWrite() throws {
     try write([0.7, 0.7, 5])
-    #expect(reports.list.map(\.seconds).map { ($0 * 10).rounded() / 10 } == [1.4, 6.4])
+    #expect(reports.list.map(\.seconds).map { ($0 * 10).rounded() / 10 } == [2, 6.4])
     #expect(reports.list.map(\.isUnderWay) == [true, false])
     #expect(reports.list.allSatisfy { $0.kind == "change" && $0.statement.hasPrefix("INSERT INTO heartbeat") })
     #expect(watch.count == 1 && watch.current == nil)
@@ -62,9 +42,9 @@ import Testing
   @Test("it is known while it lasts")
   func current() throws {
     try catalog.write(kind: "change") { [hand, watch] _ in
-      hand.move(1)
+      hand.advance(by: 1)
       #expect(watch.current == nil)
-      hand.move(0.5)
+      hand.advance(by: 0.5)
       #expect(watch.current?.seconds == 1.5)
     }
     #expect(watch.current == nil)
@@ -74,16 +54,16 @@ import Testing
   func shortWrites() throws {
     for _ in 0..<20 { try write([0.3]) }
     #expect(reports.list.isEmpty && watch.count == 0)
-    #expect(hand.timers <= 1)
-    hand.move(1)
-    #expect(hand.timers == 0)
+    #expect(hand.waitingCount <= 1)
+    hand.advance(by: 1)
+    #expect(hand.waitingCount == 0)
   }
 
   @Test("a write that fails ends its hold, and a method names itself")
   func failure() throws {
     #expect(throws: StorageError.self) {
       try catalog.write { [hand] db in
-        hand.move(2)
+        hand.advance(by: 2)
         try db.run("nonsense")
       }
     }

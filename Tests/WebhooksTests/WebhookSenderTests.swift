@@ -27,16 +27,16 @@ private final class Bench {
   private let folder: TemporaryFolder
   let catalog: Catalog
   let log = Log()
+  let hand = ManualClock()
   private(set) var sender: WebhookSender
   private let settings: WebhookSettings
 
   init(_ change: (inout WebhookSettings) -> Void = { _ in }) throws {
     folder = try TemporaryFolder()
-    catalog = try Catalog(path: folder.path + "/catalog.sqlite")
+    catalog = try Catalog(path: folder.path + "/catalog.sqlite", clock: hand.clock)
     var settings = WebhookSettings()
     settings.secret = WebhookSecret("a secret of the tests")
     settings.networks = [try #require(Network("127.0.0.0/8"))]
-    settings.pauseSeconds = 0.001
     // On a busy machine, a receiver may not get a thread for a minute.
     settings.timeoutSeconds = 600
     change(&settings)
@@ -70,13 +70,8 @@ private final class Bench {
 
   var waiting: [Webhook] { get throws { try catalog.webhooks().map(\.webhook) } }
 
-  func eventually(_ condition: () throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(300)
-    while try !condition() {
-      try #require(ContinuousClock.now < deadline, "what was waited for never came")
-      try await Task.sleep(for: .milliseconds(2))
-    }
-  }
+  /// Makes all attempts that are due within a day, pauses included.
+  func sendAll() async { await hand.run(for: 86_400) }
 }
 
 @Suite struct WebhookSenderTests {
@@ -85,10 +80,9 @@ private final class Bench {
     let receiver = try WebhookReceiver(
       .answers(500), .redirects("http://169.254.169.254/latest/meta-data/"), .answers(404), .staysSilent)
     let job = try bench.endedJob(callback: receiver.url)
-    try await bench.eventually { try bench.waiting.isEmpty }
+    await bench.sendAll()
     #expect(receiver.received.map(\.body) == Array(repeating: Array(job.text.utf8), count: 5))
-    try await bench.eventually { bench.sender.deliveredCount == 1 }
-    #expect(bench.sender.givenUpCount == 0)
+    #expect(try bench.waiting.isEmpty && bench.sender.deliveredCount == 1 && bench.sender.givenUpCount == 0)
     await receiver.stop()
   }
 
@@ -96,8 +90,8 @@ private final class Bench {
     let bench = try Bench { $0.maximumAttempts = 3 }
     let receiver = try WebhookReceiver(.answers(500), .answers(500), .answers(500))
     try bench.endedJob(callback: receiver.url)
-    try await bench.eventually { try bench.waiting.isEmpty && bench.sender.givenUpCount == 1 }
-    #expect(receiver.received.count == 3)
+    await bench.sendAll()
+    #expect(try bench.waiting.isEmpty && bench.sender.givenUpCount == 1 && receiver.received.count == 3)
     await receiver.stop()
   }
 
@@ -106,7 +100,7 @@ private final class Bench {
     let bench = try Bench { $0.networks = [] }
     let receiver = try WebhookReceiver()
     try bench.endedJob(callback: receiver.url.replacingOccurrences(of: "127.0.0.1", with: "localhost"))
-    try await bench.eventually { !bench.log.all.isEmpty }
+    await bench.hand.idle()
     #expect(try bench.waiting.isEmpty && bench.sender.givenUpCount == 1)
     #expect(receiver.received.isEmpty && bench.log.all == ["failure: a webhook was given up: refused"])
     await receiver.stop()
@@ -115,20 +109,16 @@ private final class Bench {
   @Test func aPauseOutlastsARestart() async throws {
     let bench = try Bench { $0.pauseSeconds = 1000 }
     let receiver = try WebhookReceiver(.answers(500))
-    let began = Timestamp.now.milliseconds
     try bench.endedJob(callback: receiver.url)
-    try await bench.eventually { try bench.waiting.first?.attempts == 1 }
-    var webhook = try #require(try bench.waiting.first)
-    // From some moment since the beginning.
-    #expect(webhook.notBefore.milliseconds >= began + 1_000_000)
-    #expect(webhook.notBefore.milliseconds <= Timestamp.now.milliseconds + 1_000_000)
-
-    // The second attempt comes after the restart, once it's due.
-    webhook.notBefore = .now
-    try bench.catalog.update(webhook)
+    await bench.hand.idle()
+    #expect(try bench.waiting.map(\.attempts) == [1])
+    #expect(try bench.waiting.map(\.notBefore) == [bench.catalog.time + 1000])
+    await bench.hand.run(for: 400)
     try await bench.restart()
-    try await bench.eventually { try bench.waiting.isEmpty }
-    #expect(receiver.received.count == 2)
+    await bench.hand.run(for: 599)
+    #expect(receiver.received.count == 1)
+    await bench.hand.run(for: 1)
+    #expect(try bench.waiting.isEmpty && receiver.received.count == 2)
     await receiver.stop()
   }
 
@@ -136,13 +126,13 @@ private final class Bench {
     let bench = try Bench()
     let receiver = try WebhookReceiver(.staysSilent)
     try bench.endedJob(callback: receiver.url)
-    try await bench.eventually { receiver.received.count == 1 }
+    await receiver.receives(1)
     await bench.sender.stop()
     #expect(try bench.waiting.map(\.attempts) == [0])
 
     try await bench.restart()
-    try await bench.eventually { try bench.waiting.isEmpty }
-    #expect(receiver.received.count == 2)
+    await bench.sendAll()
+    #expect(try bench.waiting.isEmpty && receiver.received.count == 2)
     await receiver.stop()
   }
 
@@ -151,7 +141,7 @@ private final class Bench {
     let bench = try Bench { $0.authorities = receiver.authority }
     bench.catalog.note(clock: .now + -36_000)
     try bench.endedJob(callback: receiver.url)
-    try await bench.eventually { bench.sender.deliveredCount == 1 }
+    await bench.hand.idle()
     let request = try receiver.received()
     let text = try #require(request.split(separator: "Stillwave-Signature: t=").last?.prefix { $0.isNumber })
     let seconds = try #require(Int64(text))
@@ -162,7 +152,7 @@ private final class Bench {
     let receiver = try TLSReceiver(for: "IP:127.0.0.1")
     let bench = try Bench { $0.authorities = receiver.authority }
     try bench.endedJob(callback: receiver.url)
-    try await bench.eventually { bench.sender.deliveredCount == 1 }
+    await bench.hand.idle()
     #expect(try receiver.received().contains("Stillwave-Signature: t="))
   }
 }

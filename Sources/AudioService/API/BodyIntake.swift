@@ -1,5 +1,6 @@
 import HTTP
 import Jobs
+import Terms
 
 /// Admits requests with long bodies that stay in memory until they are stored: files of labels, which may have 16 MiB,
 /// and noise profiles. Only a few are read at a time, and clients take turns.
@@ -9,10 +10,13 @@ final class BodyIntake: Sendable {
   /// Bodies up to this length are read at once, like every other request's JSON.
   private static let freeLength = Int64(JSONMembers.byteLimit)
 
-  init(places: Int = 8, placesPerClient: Int = 4, waiting: Int = 64, waitingPerClient: Int = 16) {
+  init(
+    _ clock: Clock, places: Int = 8, placesPerClient: Int = 4, waiting: Int = 64, waitingPerClient: Int = 16
+  ) {
     self.places = FairPlaces(
       .init(
-        places: places, placesPerClient: placesPerClient, waiting: waiting, waitingPerClient: waitingPerClient))
+        places: places, placesPerClient: placesPerClient, waiting: waiting, waitingPerClient: waitingPerClient),
+      clock)
   }
 
   /// Runs `body`, which reads the request's content and stores it, when it is the client's turn.

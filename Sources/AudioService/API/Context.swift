@@ -31,7 +31,7 @@ final class Context: Sendable {
   let readers: SampleReaders
   let samples: DrawingLane
   let parts: AudioPartLimits
-  let bodyIntake = BodyIntake()
+  let bodyIntake: BodyIntake
   /// nil if uploads are accepted without asking.
   let questions: UploadQuestions?
   let webhooks: WebhookSender
@@ -66,6 +66,7 @@ final class Context: Sendable {
     auditOutbox = access.audit.map { AuditOutbox($0, catalog, log) }
     accounts = TenantAccounts(access, defaults: configuration.tenantLimits)
     wholeCatalog = catalog
+    bodyIntake = BodyIntake(configuration.clock)
     self.media = media
     redirects = configuration.cluster.bucket.redirects
     (blobs, scratch, spool, growingWaveforms) = (media.blobs, media.scratch, media.spool, media.growingWaveforms)
@@ -110,7 +111,8 @@ final class Context: Sendable {
       configuration, label: "samples", places: SampleReaders.limit, perClient: SampleReaders.limitPerClient,
       seconds: counter)
     readers = SampleReaders(
-      configuration.workerSettings, timeoutSeconds: SampleReaders.patienceSeconds * configuration.childPatience)
+      configuration.workerSettings, timeoutSeconds: SampleReaders.patienceSeconds * configuration.childPatience,
+      clock: configuration.clock)
     parts = AudioPartLimits(configuration, seconds: counter)
     webhooks = WebhookSender(configuration.webhooks, catalog: catalog, log: log) { [base = configuration.basePath] in
       try JSONDocument.encoded(JobDocument($0, live: nil, base: base))
@@ -136,7 +138,7 @@ final class Context: Sendable {
     changes = ChangeFeed(
       streams: ClientTally(
         limit: configuration.maximumEventStreams,
-        clientLimit: { [most = configuration.maximumEventStreamsPerClient] _ in most }))
+        clientLimit: { [most = configuration.maximumEventStreamsPerClient] _ in most }), clock: configuration.clock)
     catalog.whenChanged { [changes, erasure, weak waveforms] in
       media.forget($0.deleted.map(\.id))
       if !$0.deleted.isEmpty { waveforms?.recordingsDeleted() }
@@ -148,8 +150,9 @@ final class Context: Sendable {
     }
     counter?.count()
     documents = DocumentTable(catalog: catalog, live: runner.live, work: work, base: configuration.basePath)
-    metrics = Metrics(webhooks)
+    metrics = Metrics(webhooks, configuration.clock)
     readiness = Readiness(
+      clock: configuration.clock,
       note: { [log] in
         if $0 == .ready { log.notice("ready again") } else { log.notice("not ready", ["finding": "\($0)"]) }
       }, late: { .late(catalog) }
@@ -200,7 +203,7 @@ final class Context: Sendable {
   var time: Timestamp { wholeCatalog.time }
 
   /// Why the catalog's clock may be wrong, and how far it is ahead of this machine's, in seconds.
-  var clock: (doubt: ClockDoubt?, differenceSeconds: Double) {
+  var catalogClock: (doubt: ClockDoubt?, differenceSeconds: Double) {
     (wholeCatalog.clockDoubt, wholeCatalog.clockDifferenceSeconds)
   }
 

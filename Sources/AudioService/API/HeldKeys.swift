@@ -69,7 +69,7 @@ final class HeldKeys: Sendable {
       return state.isRenewing
     }
     guard isNeeded else { return }
-    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + catalog.keyRenewalSeconds) { [weak self] in
+    catalog.clock.after(catalog.keyRenewalSeconds) { [weak self] in
       guard let self else { return }
       work.start { [self] in
         settleOwed()

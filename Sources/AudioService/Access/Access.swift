@@ -1,6 +1,7 @@
 import Jobs
 import Storage
 import Synchronization
+import Terms
 
 /// The keys, the secrets of tokens, and what is remembered about wrong ones.
 final class Access: Sendable {
@@ -13,15 +14,15 @@ final class Access: Sendable {
   let admissions = Admissions()
   private let generations = Atomic<UInt64>(0)
   private let failures = Mutex(FailedAttempts())
-  private let seconds: @Sendable () -> Double
+  /// What waits are measured by.
+  let waitClock: Clock
+  private let start: Clock.Instant
 
   /// Reads the files that the configuration names. `time` is the catalog's. Throws `UnusableFile`.
   init(_ configuration: Configuration, time: @escaping @Sendable () -> Timestamp) throws {
     let clock = AccessClock(following: time)
     self.clock = clock
-    seconds =
-      configuration.accessSeconds ?? { [started = ContinuousClock.now] in (ContinuousClock.now - started) / .seconds(1)
-      }
+    (waitClock, start) = (configuration.clock, configuration.clock.now)
     ring = try configuration.keysPath.map { path in
       try UnusableFile.naming(path, "keys") { try KeyRing(path: path, clock: clock) }
     }
@@ -31,7 +32,7 @@ final class Access: Sendable {
       try TokenSecrets(path: configuration.tokenSecretPath, directory: directory)
     }
     audit = try configuration.auditLogPath.map { path in
-      try UnusableFile.naming(path, "the audit log") { try AuditLog(path: path) }
+      try UnusableFile.naming(path, "the audit log") { try AuditLog(path: path, configuration.clock) }
     }
   }
 
@@ -49,7 +50,7 @@ final class Access: Sendable {
 
   /// Counts a wrong key or token of a client. Returns the seconds that the refusal must wait.
   func wait(afterFailureOf client: Client) -> Double {
-    let now = seconds()
+    let now = waitClock.seconds(since: start)
     return failures.withLock { $0.wait(for: client, at: now) }
   }
 

@@ -29,7 +29,7 @@ final class AccessWatcher: Sendable {
   func stop() { isStopped.store(true, ordering: .relaxed) }
 
   private func lookLater() {
-    queue.asyncAfter(deadline: .now() + Self.pauseSeconds) { [weak self] in
+    context.clock.after(Self.pauseSeconds, on: queue) { [weak self] in
       guard let self, !isStopped.load(ordering: .relaxed) else { return }
       context.reloadAccess()
       lookLater()

@@ -22,6 +22,7 @@ import FoundationEssentials
 import Glibc
 import Storage
 import Synchronization
+import Terms
 
 /// Writes the audit log.
 final class AuditLog: Sendable {
@@ -39,12 +40,13 @@ final class AuditLog: Sendable {
 
   /// The file's path.
   let path: String
+  private let clock: Clock
   private let state: Mutex<State>
   private let queue = DispatchQueue(label: "audit log")
 
   /// Opens the file for appending, creating it readable only for its owner. Throws `KeyFileError.unreadable`.
-  init(path: String) throws {
-    self.path = path
+  init(path: String, _ clock: Clock = .system) throws {
+    (self.path, self.clock) = (path, clock)
     state = Mutex(State(file: try Self.open(path)))
   }
 
@@ -72,7 +74,7 @@ final class AuditLog: Sendable {
   func canWrite() async -> Bool {
     guard state.withLock({ $0.isBroken }) else { return true }
     guard reopen() else { return false }
-    let line = "{\"action\":\"audit log resumed\",\"time\":\"\(Timestamp.now.rfc3339)\"}\n"
+    let line = "{\"action\":\"audit log resumed\",\"time\":\"\(clock.time.rfc3339)\"}\n"
     return await write(Array(line.utf8), isDurable: true)
   }
 

@@ -23,7 +23,7 @@ final class AuditOutbox: Sendable {
 
   /// Writes the lines that an earlier run left, and then overdue lines at regular intervals.
   func start() {
-    queue.async { [weak self] in
+    catalog.clock.async(on: queue) { [weak self] in
       guard let self else { return }
       writeOut(all: !catalog.isShared)
       goOn()
@@ -31,7 +31,7 @@ final class AuditOutbox: Sendable {
   }
 
   private func goOn() {
-    queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in
+    catalog.clock.after(Self.interval, on: queue) { [weak self] in
       guard let self, !isStopped.load(ordering: .relaxed) else { return }
       writeOut()
       goOn()
@@ -72,7 +72,7 @@ final class AuditOutbox: Sendable {
       ids.append(id)
       return ids.count == 1
     }
-    if isFirst { queue.asyncAfter(deadline: .now() + 1) { [weak self] in self?.forgetWritten() } }
+    if isFirst { catalog.clock.after(1, on: queue) { [weak self] in self?.forgetWritten() } }
   }
 
   private func forgetWritten() {

@@ -80,7 +80,7 @@ extension Context {
     let made = response?.status == .temporaryRedirect ? nil : response?.fields["Location"]
     func given(_ text: String) -> String? { text.isEmpty ? nil : text }
     return AuditLine(
-      time: Timestamp.now.rfc3339, action: "\(request.method.rawValue) \(route.pattern)",
+      time: configuration.clock.time.rfc3339, action: "\(request.method.rawValue) \(route.pattern)",
       id: hasID ? parameters["id"] : nil, location: made, tenant: given(caller.tenant.name),
       key: given(caller.grant.keyID), token: caller.grant.tokenID,
       peer: Client.address(of: request, trusting: configuration.trustedProxies), requestId: request.id,

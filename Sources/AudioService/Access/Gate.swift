@@ -165,7 +165,7 @@ final class Gate: Sendable {
     guard seconds <= FailedAttempts.longestWait else {
       throw AccessError.tooManyInvalidKeys(retryAfter: Int(seconds.rounded(.up)))
     }
-    if seconds > 0 { try await Task.sleep(for: .seconds(seconds)) }
+    if seconds > 0 { try await context.clock.sleep(seconds) }
     throw AccessError.invalidKey
   }
 }

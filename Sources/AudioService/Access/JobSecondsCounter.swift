@@ -24,10 +24,10 @@ final class JobSecondsCounter: Sendable {
     throw .clientDaySpent(limitSeconds: limit, retryAfter: left)
   }
 
-  /// Counts the time since `start` as that of work on demand.
-  func add(since start: ContinuousClock.Instant, of client: Client) {
+  /// Counts time as that of work on demand.
+  func add(_ seconds: Double, of client: Client) {
     guard let tenant = client.tenant else { return }
-    if accounts.spend((.now - start) / .seconds(1), of: tenant) >= 1 { count() }
+    if accounts.spend(seconds, of: tenant) >= 1 { count() }
   }
 
   /// Reads the catalog's figures soon. One count at a time, so that none adds what another is adding.

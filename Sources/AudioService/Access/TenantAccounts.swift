@@ -2,6 +2,7 @@ import HTTP
 import Jobs
 import Storage
 import Synchronization
+import Terms
 
 /// Holds tenants to their limits: those that their keys name, or else those of the settings. Without keys there are
 /// none.
@@ -24,9 +25,11 @@ final class TenantAccounts: Sendable {
   private let access: Access
   private let defaults: TenantLimits
   private let state = Mutex(State())
-  private let started = ContinuousClock.now
+  private let start: Clock.Instant
 
-  init(_ access: Access, defaults: TenantLimits) { (self.access, self.defaults) = (access, defaults) }
+  init(_ access: Access, defaults: TenantLimits) {
+    (self.access, self.defaults, start) = (access, defaults, access.waitClock.now)
+  }
 
   /// Returns a limit of a tenant; nil if there is none.
   func limit(_ name: TenantLimits.Name, of tenant: Tenant) -> Double? {
@@ -56,7 +59,7 @@ final class TenantAccounts: Sendable {
     of tenant: Tenant, named: KeyRing.NamedLimits?, at now: Double? = nil
   ) throws(ServiceError) -> HTTPFields? {
     guard let rate = limit(.requestsPerSecond, named) else { return nil }
-    let now = now ?? (ContinuousClock.now - started) / .seconds(1)
+    let now = now ?? access.waitClock.seconds(since: start)
     let capacity = max(1, rate)
     let (isTaken, left) = state.withLock { state in
       var bucket = state.buckets[tenant] ?? Bucket(left: capacity, at: now)

@@ -30,7 +30,7 @@ final class UploadQuestions: Sendable {
   private let log: ServiceLog
   private let trustedProxies: [Network]
   /// Each question takes a thread.
-  private let places = FairPlaces(.init(places: 16, placesPerClient: 8, waiting: 256, waitingPerClient: 64))
+  private let places: FairPlaces
 
   /// nil if the settings name no service. `time` is the catalog's.
   init?(_ configuration: Configuration, log: ServiceLog, time: @escaping @Sendable () -> Timestamp) {
@@ -38,6 +38,8 @@ final class UploadQuestions: Sendable {
       let hook = UploadHook(
         url: url, configuration.webhooks, timeoutSeconds: configuration.hookTimeoutSeconds, time: time)
     else { return nil }
+    places = FairPlaces(
+      .init(places: 16, placesPerClient: 8, waiting: 256, waitingPerClient: 64), configuration.clock)
     (self.hook, self.log, trustedProxies) = (hook, log, configuration.trustedProxies)
   }
 

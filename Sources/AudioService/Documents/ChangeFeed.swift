@@ -2,6 +2,7 @@ import Dispatch
 import Jobs
 import Storage
 import Synchronization
+import Terms
 
 /// The latest changes of each tenant's recordings and jobs, numbered, for those who follow the list. It keeps only what
 /// changed, not how, so a follower who reads slowly costs nothing: it gets the current state of each thing that has
@@ -34,7 +35,7 @@ final class ChangeFeed: Sendable {
   }
 
   private struct Waiter {
-    let deadline: DispatchTime
+    let deadline: Clock.Instant
     let continuation: CheckedContinuation<Void, Never>
   }
 
@@ -122,11 +123,13 @@ final class ChangeFeed: Sendable {
   private let totalLimit: Int
   private let state = Mutex(State())
   private let nextKey = Atomic<UInt64>(0)
-  private let timer = DeadlineTimer(label: "list events")
+  private let clock: Clock
+  private let timer: DeadlineTimer
 
   /// `totalLimit` is for tests.
-  init(streams: ClientTally, totalLimit: Int = ChangeFeed.totalLimit) {
+  init(streams: ClientTally, totalLimit: Int = ChangeFeed.totalLimit, clock: Clock) {
     (self.streams, self.totalLimit) = (streams, totalLimit)
+    (self.clock, timer) = (clock, DeadlineTimer(label: "list events", clock))
   }
 
   /// Returns the place after a tenant's latest change.
@@ -185,7 +188,7 @@ final class ChangeFeed: Sendable {
     let key = nextKey.wrappingAdd(1, ordering: .relaxed).newValue
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let deadline = DispatchTime.now() + seconds
+        let deadline = clock.instant(after: seconds)
         let isTaken = state.withLock { state in
           guard !state.hasEnded, state.rings[tenant]?.now == place, seconds > 0 else { return false }
           state.rings[tenant]?.waiters[key] = Waiter(deadline: deadline, continuation: continuation)
@@ -224,7 +227,7 @@ final class ChangeFeed: Sendable {
   }
 
   /// Wakes the followers that have waited long enough. Returns the earliest deadline of the others.
-  private func wakeLate(_ now: DispatchTime) -> DispatchTime? {
+  private func wakeLate(_ now: Clock.Instant) -> Clock.Instant? {
     let (late, next) = state.withLock { state in
       let late = state.takeWaiters { $0.deadline <= now }
       return (late, state.rings.values.flatMap { $0.waiters.values.map(\.deadline) }.min())

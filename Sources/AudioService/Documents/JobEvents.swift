@@ -69,7 +69,8 @@ private actor Subscription {
     let opening = hasBegun ? [] : Self.opening
     hasBegun = true
     let live = context.runner.live
-    let deadline = ContinuousClock.now + .seconds(context.configuration.heartbeatSeconds)
+    let clock = context.clock
+    let deadline = clock.instant(after: context.configuration.heartbeatSeconds)
     while !Task.isCancelled {
       // Call `look` before reading the document, so that a later change ends the wait below.
       let look = live.look(at: id)
@@ -79,7 +80,7 @@ private actor Subscription {
         return opening + Self.event(job)
       }
       if !opening.isEmpty { return opening }
-      let left = (deadline - .now) / .seconds(1)
+      let left = -clock.seconds(since: deadline)
       if live.waitsHaveEnded { return nil }
       if left <= 0 { return Self.heartbeat }
       await live.waitForChange(of: id, since: look, seconds: left)

@@ -63,7 +63,8 @@ private actor Listener {
     // An ID without data is remembered by the client, which can thus reconnect before the first event.
     let opening = hasBegun ? [] : Array("retry: 2000\nid: \(place)\n\n".utf8)
     hasBegun = true
-    let deadline = ContinuousClock.now + .seconds(context.configuration.heartbeatSeconds)
+    let clock = context.clock
+    let deadline = clock.instant(after: context.configuration.heartbeatSeconds)
     while !Task.isCancelled, !feed.waitsHaveEnded, caller.isStillAdmitted {
       guard let changes = feed.changes(of: caller.tenant, since: place, most: Self.most) else {
         place = feed.now(of: caller.tenant)
@@ -72,7 +73,7 @@ private actor Listener {
       let events = try await events(changes.subjects, upTo: changes.place)
       place = changes.place
       if !events.isEmpty || !opening.isEmpty { return opening + events }
-      let left = (deadline - .now) / .seconds(1)
+      let left = -clock.seconds(since: deadline)
       if left <= 0 { return Self.heartbeat }
       await feed.wait(of: caller.tenant, since: place, seconds: left)
     }

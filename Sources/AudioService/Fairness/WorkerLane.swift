@@ -39,6 +39,7 @@ final class WorkerLane: Sendable {
   private let places: FairPlaces
   private let waiting: WaitingLimits
   private let runs = Histogram.ofSeconds()
+  private let clock: Clock
   private let seconds: JobSecondsCounter?
 
   /// `isBrief`: whether the children take milliseconds, so that a client may have one per core. `seconds`: what counts
@@ -47,7 +48,7 @@ final class WorkerLane: Sendable {
     _ configuration: Configuration, label: String, waiting: WaitingLimits, isBrief: Bool = false,
     seconds: JobSecondsCounter? = nil
   ) {
-    self.seconds = seconds
+    (self.seconds, clock) = (seconds, configuration.clock)
     program = configuration.program
     template = configuration.workerTemplate
     patience = configuration.childPatience
@@ -58,7 +59,7 @@ final class WorkerLane: Sendable {
     self.places = FairPlaces(
       .init(
         places: (isBrief ? 2 * places : places) + 1, placesPerClient: isBrief ? places : places / 2,
-        waiting: waiting.total, waitingPerClient: waiting.perClient))
+        waiting: waiting.total, waitingPerClient: waiting.perClient), configuration.clock)
   }
 
   /// The figures for operators.
@@ -79,10 +80,10 @@ final class WorkerLane: Sendable {
       throw error.problem(of: waiting.name)
     }
     defer { places.give(back: client) }
-    let (last, start) = (LastReport(), ContinuousClock.now)
+    let (last, start) = (LastReport(), clock.now)
     defer {
-      runs.add(since: start)
-      seconds?.add(since: start, of: client)
+      runs.add(since: start, by: clock)
+      seconds?.add(clock.seconds(since: start), of: client)
     }
     return await withTaskCancellationHandler {
       await child(request, last, timeoutSeconds, onReport)
@@ -112,7 +113,7 @@ final class WorkerLane: Sendable {
           })
         last.worker = worker
         if last.isUnwanted { worker?.kill() }
-        queue.asyncAfter(deadline: .now() + timeoutSeconds * patience) { [weak worker] in
+        clock.after(timeoutSeconds * patience, on: queue) { [weak worker] in
           guard let worker else { return }
           last.tookTooLong = true
           worker.kill()

@@ -3,6 +3,7 @@ import HTTP
 import Jobs
 import Logging
 import Storage
+import Terms
 import Webhooks
 
 import struct AudioIO.AudioLimits
@@ -132,8 +133,8 @@ package struct Configuration: Sendable {
   package var scrubSeconds: Double? = 30 * 86_400
   /// How webhooks are signed and where they may be sent.
   package var webhooks = WebhookSettings()
-  /// The seconds by which wrong keys are slowed down; tests set them.
-  var accessSeconds: (@Sendable () -> Double)?
+  /// What the service waits, expires, retries and measures by; tests move it.
+  package var clock = Clock.system
   /// Called when a finished job has found its recording and is about to add files to it; tests delete the recording
   /// here.
   var willAddFiles: @Sendable (JobID) -> Void = { _ in }

@@ -3,6 +3,7 @@ import FoundationEssentials
 import HTTP
 import Logging
 import Storage
+import Terms
 
 /// Writes each entry as one line of JSON to standard error, on a thread of its own.
 package struct JSONLogHandler: LogHandler {
@@ -43,9 +44,12 @@ package struct JSONLogHandler: LogHandler {
     }
   }
 
+  /// The log is the process's, whatever services it has.
+  private static let clock = Clock.system
+
   /// Writes the line of a request. Never blocks.
   @Sendable package static func request(_ record: RequestRecord) {
-    LogWriter.standardError.write(RequestLine.bytes(record))
+    LogWriter.standardError.write(RequestLine.bytes(record, at: clock.time))
   }
 
   /// From now on, a crash of the process waits until the lines before it are written, at most a second.
@@ -57,7 +61,7 @@ package struct JSONLogHandler: LogHandler {
   /// Writes a line soon. Never blocks.
   package func log(event: LogEvent) {
     let metadata = metadata.merging(event.metadata ?? [:], uniquingKeysWith: { $1 })
-    let line = Self.line(at: .now, event.level, "\(event.message)", metadata)
+    let line = Self.line(at: Self.clock.time, event.level, "\(event.message)", metadata)
     LogWriter.standardError.write(line, isUrgent: event.level > .info)
   }
 

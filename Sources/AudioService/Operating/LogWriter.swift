@@ -2,6 +2,7 @@ import CLinux
 import Dispatch
 import Glibc
 import Synchronization
+import Terms
 
 /// Writes log lines on a thread of its own, so that a slow or stuck reader of the log blocks nothing else.
 ///
@@ -26,6 +27,7 @@ final class LogWriter: Sendable {
   private let descriptor: Int32
   private let limit: Int
   private let pauseSeconds: Double
+  private let clock: Clock
   private let whenWaiting: @Sendable (Bool) -> Void
   private let state = Mutex(State())
   /// Runs one endless block, so in effect it's a thread.
@@ -43,12 +45,12 @@ final class LogWriter: Sendable {
   /// `limit` is the maximum number of waiting bytes. `pauseSeconds`: how long lines are collected. `whenWaiting` is
   /// called with true for the first of the lines that are written together, and with false when they are written.
   init(
-    descriptor: Int32, limit: Int = 4 << 20, pauseSeconds: Double = 0.05,
+    descriptor: Int32, limit: Int = 4 << 20, pauseSeconds: Double = 0.05, clock: Clock = .system,
     whenWaiting: @escaping @Sendable (Bool) -> Void = { _ in }
   ) {
     self.descriptor = descriptor
     self.limit = limit
-    self.pauseSeconds = pauseSeconds
+    (self.pauseSeconds, self.clock) = (pauseSeconds, clock)
     self.whenWaiting = whenWaiting
   }
 
@@ -77,7 +79,7 @@ final class LogWriter: Sendable {
 
   /// Returns when all lines are written, or after `seconds`.
   func flush(within seconds: Double) {
-    let deadline = DispatchTime.now() + seconds
+    let deadline = clock.instant(after: seconds)
     let needsHaste = state.withLock { state in
       state.flushing += 1
       defer { state.isUrgent = true }
@@ -85,7 +87,7 @@ final class LogWriter: Sendable {
     }
     if needsHaste { haste.signal() }
     while state.withLock({ !$0.waiting.isEmpty || $0.isWriting }) {
-      guard calm.wait(timeout: deadline) == .success else { break }
+      guard clock.wait(for: calm, seconds: -clock.seconds(since: deadline)) else { break }
     }
     state.withLock { $0.flushing -= 1 }
   }
@@ -94,7 +96,7 @@ final class LogWriter: Sendable {
     var lines: [UInt8] = []
     while true {
       news.wait()
-      _ = haste.wait(timeout: .now() + pauseSeconds)
+      _ = clock.wait(for: haste, seconds: pauseSeconds)
       let dropped = state.withLock { state in
         swap(&lines, &state.waiting)
         defer { (state.dropped, state.isUrgent, state.isWriting) = (0, false, true) }

@@ -27,10 +27,10 @@ extension Context {
       [("", "\(scrub.alteredCount)")])
     gauge(
       "stillwave_clock_doubtful", "1 while nothing is deleted because of its age: the catalog's clock may be wrong.",
-      [("", clock.doubt == nil ? "0" : "1")])
+      [("", catalogClock.doubt == nil ? "0" : "1")])
     gauge(
       "stillwave_clock_difference_seconds", "How far the catalog's clock is ahead of this machine's.",
-      [("", "\(clock.differenceSeconds)")])
+      [("", "\(catalogClock.differenceSeconds)")])
     if let feed {
       gauge(
         "stillwave_node_info", "This node.",

@@ -1,5 +1,6 @@
 import HTTP
 import Synchronization
+import Terms
 import Webhooks
 
 /// The service's counters in Prometheus' text format (version 0.0.4).
@@ -8,8 +9,12 @@ final class Metrics: Sendable {
   let bytesReceived = Counter()
   let requests = RequestTimes()
   private let webhooks: WebhookSender
-  private let started = ContinuousClock.now
-  init(_ webhooks: WebhookSender) { self.webhooks = webhooks }
+  private let clock: Clock
+  private let started: Clock.Instant
+
+  init(_ webhooks: WebhookSender, _ clock: Clock) {
+    (self.webhooks, self.clock, started) = (webhooks, clock, clock.now)
+  }
 
   /// Wraps a closure, because each access to one that is a mutex's value itself would wrap it in another closure.
   private struct Source {
@@ -58,7 +63,7 @@ final class Metrics: Sendable {
         ("{outcome=\"delivered\"}", "\(webhooks.deliveredCount)"),
         ("{outcome=\"given_up\"}", "\(webhooks.givenUpCount)"),
       ])
-    let uptime = (ContinuousClock.now - started) / .seconds(1)
+    let uptime = clock.seconds(since: started)
     metric("stillwave_uptime_seconds", "gauge", "Seconds since the start.", [("", "\(uptime)")])
     return text
   }

@@ -16,12 +16,13 @@ struct OpenStorage {
   /// media, the name or the disk of this node. Blocks.
   init(_ configuration: Configuration) throws {
     if let url = configuration.cluster.catalogURL {
-      let settings = PostgresSettings(address: try PostgresAddress(url))
+      var settings = PostgresSettings(address: try PostgresAddress(url))
+      settings.clock = configuration.clock
       try PostgresSchema.migrator.migrate(settings)
       let engine = PostgresEngine(settings)
       let node = configuration.cluster.node ?? LeaseHolder.machine
       let holder = LeaseHolder(name: node, terms: configuration.cluster.terms)
-      catalog = Catalog(engine: engine, holder: holder, bus: PostgresBus(engine, settings))
+      catalog = Catalog(engine: engine, holder: holder, bus: PostgresBus(engine, settings), clock: configuration.clock)
       try catalog.compareClocks()
       media = try Self.sharedMedia(configuration, catalog, node: node)
       condition = nil
@@ -33,7 +34,7 @@ struct OpenStorage {
     try store.claim()
     let condition = try Catalog.inspect(path: store.catalogPath)
     if condition == .new, try store.hasRecordings() { throw StorageError.lostCatalog(path: store.catalogPath) }
-    catalog = try Catalog(path: store.catalogPath)
+    catalog = try Catalog(path: store.catalogPath, clock: configuration.clock)
     store.keepReserve()
     media = MediaPlaces(store)
     self.condition = condition
@@ -44,11 +45,13 @@ struct OpenStorage {
     _ configuration: Configuration, _ catalog: Catalog, node: String
   ) throws -> MediaPlaces {
     let settings = configuration.cluster.bucket
+    var requests = settings.requests
+    requests.clock = configuration.clock
     if let bucket = try settings.bucket(), let credentials = settings.credentials {
       let scratch = settings.scratchDirectory ?? configuration.dataDirectory + "/scratch"
       return MediaPlaces(
         try S3Media(
-          in: bucket, credentials: credentials, settings: settings.requests, catalog: catalog, scratch: scratch,
+          in: bucket, credentials: credentials, settings: requests, catalog: catalog, scratch: scratch,
           cacheBytes: settings.cacheBytes, spareBytes: 2 * configuration.reservedDiskBytes))
     }
     guard let folder = configuration.cluster.mediaDirectory else {

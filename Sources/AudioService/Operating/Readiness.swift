@@ -2,6 +2,7 @@ import Dispatch
 import Glibc
 import Storage
 import Synchronization
+import Terms
 
 /// Checks whether the service can take work: files and the catalog can be written, the disk has space, and the program
 /// that workers run exists.
@@ -33,7 +34,7 @@ final class Readiness: Sendable {
 
   private struct Known {
     var finding: Finding
-    var at: ContinuousClock.Instant
+    var at: Clock.Instant
   }
 
   private typealias Caller = CheckedContinuation<Finding, Never>
@@ -53,6 +54,7 @@ final class Readiness: Sendable {
   private let late: @Sendable () -> Finding
   private let patienceSeconds: Double
   private let validSeconds: Double
+  private let clock: Clock
   private let state = Mutex(State())
   /// Both queues are serial, so that each gets a thread even when others' work has taken all threads that concurrent
   /// queues share.
@@ -63,11 +65,12 @@ final class Readiness: Sendable {
   /// used for `validSeconds`. Calls `note` with each finding of another kind than the one before; before the first one,
   /// the service counts as ready. `late` returns what a check finds that takes too long.
   init(
-    patienceSeconds: Double = 1, validSeconds: Double = 1, note: @escaping @Sendable (Finding) -> Void = { _ in },
+    patienceSeconds: Double = 1, validSeconds: Double = 1, clock: Clock,
+    note: @escaping @Sendable (Finding) -> Void = { _ in },
     late: @escaping @Sendable () -> Finding = { .catalogIsBusy }, _ look: @escaping @Sendable () -> Finding
   ) {
     (self.patienceSeconds, self.validSeconds, self.late) = (patienceSeconds, validSeconds, late)
-    (self.note, self.look) = (note, look)
+    (self.note, self.look, self.clock) = (note, look, clock)
   }
 
   /// From now on, the finding is that the service is about to stop.
@@ -78,15 +81,15 @@ final class Readiness: Sendable {
     await withCheckedContinuation { caller in
       let (known, key, starts) = state.withLock { state -> (Finding?, UInt64, Bool) in
         if state.isLeaving { return (.isLeaving, 0, false) }
-        if let known = state.known, known.at + .seconds(validSeconds) > .now { return (known.finding, 0, false) }
+        if let known = state.known, clock.seconds(since: known.at) < validSeconds { return (known.finding, 0, false) }
         defer { state.isLooking = true }
         state.nextKey += 1
         state.callers[state.nextKey] = caller
         return (nil, state.nextKey, !state.isLooking)
       }
       if let known { return caller.resume(returning: known) }
-      if starts { worker.async { [self] in found(look(), hasEnded: true) } }
-      timers.asyncAfter(deadline: .now() + patienceSeconds) { [weak self] in self?.losePatience(key) }
+      if starts { clock.async(on: worker) { [self] in found(look(), hasEnded: true) } }
+      clock.after(patienceSeconds, on: timers) { [weak self] in self?.losePatience(key) }
     }
   }
 
@@ -99,7 +102,7 @@ final class Readiness: Sendable {
   private func found(_ finding: Finding, hasEnded: Bool) {
     let (callers, isNew) = state.withLock { state in
       if hasEnded { state.isLooking = false }
-      state.known = Known(finding: finding, at: .now)
+      state.known = Known(finding: finding, at: clock.now)
       let isNew = !finding.isLike(state.noted)
       state.noted = finding
       defer { state.callers = [:] }

@@ -17,7 +17,7 @@ enum ReadinessWarning {
     let all = [
       fence(context.configuration), orphans(context.media.orphanCount), unreadable(report.unreadable),
       full(context.media.bucket?.blobs.isFull ?? false), unverified(report.isUnverified),
-      feed(context.feed?.ageSeconds, isShared: context.feed != nil), clock(context.clock.doubt),
+      feed(context.feed?.ageSeconds, isShared: context.feed != nil), clock(context.catalogClock.doubt),
       held(context.writeWatch.current),
       altered(context.scrub.alteredCount),
     ]

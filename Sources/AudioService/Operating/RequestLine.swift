@@ -15,7 +15,7 @@ import Terms
 /// Writes the log lines of requests.
 enum RequestLine {
   /// Returns the line of a request that ended at `time`, with its newline.
-  static func bytes(_ record: RequestRecord, at time: Timestamp = .now) -> [UInt8] {
+  static func bytes(_ record: RequestRecord, at time: Timestamp) -> [UInt8] {
     let notes = record.notes
     let key = escaped(notes?.key ?? "")
     // None of these has anything to escape: the parser accepts known methods only, the address is the system's

@@ -32,12 +32,13 @@ struct ServiceLog: JobLog, WebhookLog {
   }
 
   func job(_ job: Job) {
+    let started = job.startedAt ?? job.createdAt
     logger.info(
       "job",
       metadata: [
         "job": "\(job.id)", "kind": "\(job.kind.rawValue)", "recording": "\(job.recording)",
         "state": "\(job.state.rawValue)", "attempts": .number(job.attempts),
-        "ms": .number((job.finishedAt ?? .now).milliseconds - (job.startedAt ?? job.createdAt).milliseconds),
+        "ms": .number((job.finishedAt ?? started).milliseconds - started.milliseconds),
       ])
   }
 

@@ -4,13 +4,16 @@ import Storage
 import Terms
 
 extension Context {
+  /// What all waits are measured by.
+  var clock: Clock { configuration.clock }
+
   /// Returns the time until which a request that begins now waits for a job.
-  var waitDeadline: ContinuousClock.Instant { .now + .seconds(configuration.conversionWaitSeconds) }
+  var waitDeadline: Clock.Instant { clock.instant(after: configuration.conversionWaitSeconds) }
 
   /// Returns the job as it is once it has ended, the deadline has passed, or the service is stopping.
-  func wait(for id: JobID, until deadline: ContinuousClock.Instant, _ caller: Caller) async throws -> Job? {
+  func wait(for id: JobID, until deadline: Clock.Instant, _ caller: Caller) async throws -> Job? {
     while runner.live[id] != nil, !runner.live.waitsHaveEnded {
-      let left = (deadline - .now) / .seconds(1)
+      let left = -clock.seconds(since: deadline)
       guard left > 0, !Task.isCancelled else { break }
       await runner.waitForChange(of: id, seconds: left)
     }
@@ -50,7 +53,7 @@ extension Context {
   /// may decode it. Waits for the job that reads it. Throws `.decoding` if that takes longer, `.neverRead` if the job
   /// failed, and `.notReady` if the recording is itself still being made.
   func readWhole(
-    _ recording: Recording, until deadline: ContinuousClock.Instant, _ caller: Caller
+    _ recording: Recording, until deadline: Clock.Instant, _ caller: Caller
   ) async throws -> Recording {
     guard recording.audioKey != nil else { throw ServiceError.notReady(recording.id) }
     var read = recording

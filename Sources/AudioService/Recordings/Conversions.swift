@@ -82,7 +82,7 @@ struct Conversions: Sendable {
   /// The recording once its working copy has been made, if it needs one. An unfinished result of noise removal is
   /// returned as it is.
   private func decoded(
-    _ recording: Recording, by deadline: ContinuousClock.Instant, _ caller: Caller
+    _ recording: Recording, by deadline: Clock.Instant, _ caller: Caller
   ) async throws -> Recording {
     guard recording.media != nil, recording.workingKey == nil, recording.bytes != nil,
       recording.waveformState != .failed, let reading = recording.waveformJob,

@@ -8,17 +8,18 @@ final class DrawingLane: Sendable {
   private let queue: WorkQueue
   private let places: FairPlaces
   private let runs = Histogram.ofSeconds()
+  private let clock: Clock
   private let seconds: JobSecondsCounter?
 
   /// `places`: how many callers are served at the same time. `seconds` counts the time as that of jobs, where callers
   /// ask for it; nil if none counts.
   init(_ configuration: Configuration, label: String, places: Int, perClient: Int, seconds: JobSecondsCounter?) {
-    self.seconds = seconds
+    (self.seconds, clock) = (seconds, configuration.clock)
     queue = WorkQueue(label: label)
     self.places = FairPlaces(
       .init(
         places: places, placesPerClient: perClient, waiting: configuration.maximumWaitingPictures,
-        waitingPerClient: configuration.maximumWaitingPicturesPerClient))
+        waitingPerClient: configuration.maximumWaitingPicturesPerClient), configuration.clock)
   }
 
   /// The figures for operators.
@@ -38,10 +39,10 @@ final class DrawingLane: Sendable {
       throw error.problem(of: "waiting_pictures")
     }
     defer { places.give(back: client) }
-    return try await queue.run { [runs] in
-      let start = ContinuousClock.now
-      defer { seconds?.add(since: start, of: client) }
-      return try runs.time(body)
+    return try await queue.run { [runs, clock] in
+      let start = clock.now
+      defer { seconds?.add(clock.seconds(since: start), of: client) }
+      return try runs.time(by: clock, body)
     }
   }
 }

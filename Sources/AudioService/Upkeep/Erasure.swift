@@ -17,7 +17,7 @@ final class Erasure: Sendable {
   /// Notes that something was deleted.
   func note() {
     guard !isDue.exchange(true, ordering: .sequentiallyConsistent) else { return }
-    queue.asyncAfter(deadline: .now() + .milliseconds(pause.load(ordering: .relaxed))) { [self] in erase() }
+    catalog.clock.after(Double(pause.load(ordering: .relaxed)) / 1000, on: queue) { [self] in erase() }
   }
 
   /// Removes the traces now, if there are any. Blocks.
@@ -25,12 +25,12 @@ final class Erasure: Sendable {
 
   private func erase() {
     guard isDue.exchange(false, ordering: .sequentiallyConsistent) else { return }
-    let start = ContinuousClock.now
-    defer { pause.store(max(1000, Int((ContinuousClock.now - start) / .milliseconds(1) * 9)), ordering: .relaxed) }
+    let start = catalog.clock.now
+    defer { pause.store(max(1000, Int(catalog.clock.seconds(since: start) * 9000)), ordering: .relaxed) }
     do { try catalog.eraseTraces() } catch {
       log.failure("traces of what was deleted could not be removed yet", ["error": logText(error)])
       // A backup may be reading the catalog.
-      queue.asyncAfter(deadline: .now() + 60) { [self] in erase() }
+      catalog.clock.after(60, on: queue) { [self] in erase() }
       isDue.store(true, ordering: .sequentiallyConsistent)
     }
   }

@@ -1,6 +1,7 @@
 import CLinux
 import Foundation
 import Synchronization
+import Terms
 
 /// Returns memory to the system that malloc, the catalog and open waveforms have kept after a flood of requests.
 ///
@@ -15,6 +16,7 @@ import Synchronization
 /// longer than the pause. A long upload counts as several requests. If requests never pause, as when clients poll,
 /// memory is returned every five minutes.
 final class IdleMemory: Sendable {
+  private let clock: Clock
   private let pauseSeconds: Double
   private let pausesToWait: Int
   private let trim: @Sendable () -> Void
@@ -40,7 +42,10 @@ final class IdleMemory: Sendable {
 
   /// Creates an instance that calls `trim` on its own queue when many requests are followed by `pauseSeconds` with
   /// almost none, or after `pausesToWait` times as long.
-  init(pauseSeconds: Double = 10, pausesToWait: Int = 30, trim: @escaping @Sendable () -> Void) {
+  init(
+    _ clock: Clock, pauseSeconds: Double = 10, pausesToWait: Int = 30, trim: @escaping @Sendable () -> Void
+  ) {
+    self.clock = clock
     (self.pauseSeconds, self.pausesToWait, self.trim) = (pauseSeconds, pausesToWait, trim)
   }
 
@@ -58,7 +63,7 @@ final class IdleMemory: Sendable {
   }
 
   private func watch(from count: Int, pausesLeft: Int) {
-    queue.asyncAfter(deadline: .now() + pauseSeconds) { [weak self] in
+    clock.after(pauseSeconds, on: queue) { [weak self] in
       self?.look(since: count, pausesLeft: pausesLeft - 1)
     }
   }

@@ -22,7 +22,7 @@ final class Retention: Sendable {
   func start() {
     let ages = Array(ownAges.values) + [context.configuration.maximumAgeSeconds].compactMap { $0 }
     guard let least = ages.min() else { return }
-    queue.async { [weak self] in self?.sweepAndGoOn(every: least) }
+    context.clock.async(on: queue) { [weak self] in self?.sweepAndGoOn(every: least) }
   }
 
   func stop() { isStopped.store(true, ordering: .relaxed) }
@@ -36,7 +36,7 @@ final class Retention: Sendable {
     } catch {
       context.log.failure("old recordings could not be deleted", ["error": logText(error)])
     }
-    queue.asyncAfter(deadline: .now() + min(max(age, 1), 3600)) { [weak self] in self?.sweepAndGoOn(every: age) }
+    context.clock.after(min(max(age, 1), 3600), on: queue) { [weak self] in self?.sweepAndGoOn(every: age) }
   }
 
   /// Deletes recordings that have reached their tenant's age, or else the age for all. Blocks.
@@ -87,7 +87,9 @@ final class Retention: Sendable {
   private func delete(
     createdBefore instant: Timestamp, limit: Int, of tenant: Tenant?
   ) throws(StorageError) -> [Owned<Recording>] {
-    let trail = audit == nil ? nil : AuditTrail(isDueAtOnce: true, Self.lines)
+    let trail =
+      audit == nil
+      ? nil : AuditTrail(isDueAtOnce: true) { [clock = context.clock] in Self.lines(about: $0, at: clock.time) }
     let result = AuditTrail.$current.withValue(trail) {
       Result { () throws(StorageError) in
         try catalog.deleteRecordings(createdBefore: instant, limit: limit, of: tenant, except: Set(ownAges.keys))
@@ -96,12 +98,11 @@ final class Retention: Sendable {
     return try result.get()
   }
 
-  @Sendable private static func lines(about changes: CatalogChanges) -> [AuditEntry] {
-    let time = Timestamp.now.rfc3339
+  private static func lines(about changes: CatalogChanges, at time: Timestamp) -> [AuditEntry] {
     return changes.deleted.map { deletion in
       let entry = AuditEntry.newID()
       let line = AuditLine(
-        time: time, action: "retention", entry: entry, id: deletion.id.text,
+        time: time.rfc3339, action: "retention", entry: entry, id: deletion.id.text,
         tenant: deletion.tenant == .none ? nil : deletion.tenant.name)
       return AuditEntry(id: entry, line: line.text)
     }

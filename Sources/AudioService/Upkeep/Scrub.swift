@@ -33,7 +33,6 @@ final class Scrub: Sendable {
   private let seconds: Double?
   private let log: ServiceLog
   private let giveUp: @Sendable (RecordingID, WaveformLoss) throws(StorageError) -> Void
-  private let sleep: @Sendable (Double) -> Void
   private let waiting = Mutex<[RecordingID]>([])
   private let isStopped = Atomic(false)
   private let wake = DispatchSemaphore(value: 0)
@@ -44,18 +43,16 @@ final class Scrub: Sendable {
   /// `seconds` is the time in which each file is compared once; nil for never. `giveUp` discards a damaged waveform.
   init(
     _ catalog: Catalog, _ blobs: any Blobs, every seconds: Double?, log: ServiceLog,
-    giveUp: @escaping @Sendable (RecordingID, WaveformLoss) throws(StorageError) -> Void,
-    sleep: @escaping @Sendable (Double) -> Void = { Thread.sleep(forTimeInterval: $0) }
+    giveUp: @escaping @Sendable (RecordingID, WaveformLoss) throws(StorageError) -> Void
   ) {
-    (self.catalog, self.blobs, self.seconds, self.log) = (catalog, blobs, seconds, log)
-    (self.giveUp, self.sleep) = (giveUp, sleep)
+    (self.catalog, self.blobs, self.seconds, self.log, self.giveUp) = (catalog, blobs, seconds, log, giveUp)
   }
 
   func start() {
     Thread.detachNewThread { [self] in
       stillwave_idle_thread()
       while !isStopped.load(ordering: .relaxed) {
-        if !runOnce() { _ = wake.wait(timeout: .now() + Self.pauseSeconds) }
+        if !runOnce() { _ = catalog.clock.wait(for: wake, seconds: Self.pauseSeconds) }
       }
     }
   }
@@ -171,7 +168,7 @@ final class Scrub: Sendable {
           .map { $0 != expected }
       }
       return try blobs.storedSHA256(of: key) { (count) throws(StorageError) in
-        sleep(Double(count) / Self.bytesPerSecond)
+        catalog.clock.pause(Double(count) / Self.bytesPerSecond)
         try compareWaiting()
         return !isStopped.load(ordering: .relaxed)
       }.map { $0 != expected }

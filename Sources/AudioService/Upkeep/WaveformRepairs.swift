@@ -33,13 +33,13 @@ final class WaveformRepairs: Sendable {
   /// The code of the warning about a discarded waveform, shown until it's rebuilt.
   static let code = Warning.damagedWaveformCode
 
-  private static let pause = Duration.seconds(3600)
+  private static let pauseSeconds = 3600.0
 
   private let catalog: Catalog
   private let blobs: any Blobs
   private let runner: JobRunner
   private let log: ServiceLog
-  private let begun = Mutex<[RecordingID: ContinuousClock.Instant]>([:])
+  private let begun = Mutex<[RecordingID: Clock.Instant]>([:])
 
   init(catalog: Catalog, blobs: any Blobs, runner: JobRunner, log: ServiceLog) {
     self.catalog = catalog
@@ -79,13 +79,13 @@ final class WaveformRepairs: Sendable {
   }
 
   private func wasBuiltLately(_ id: RecordingID) -> Bool {
-    begun.withLock { $0[id].map { ContinuousClock.now - $0 < Self.pause } ?? false }
+    begun.withLock { $0[id].map { catalog.clock.seconds(since: $0) < Self.pauseSeconds } ?? false }
   }
 
   private func noteBuilding(_ id: RecordingID) {
     begun.withLock { begun in
-      if begun.count >= 1024 { begun = begun.filter { ContinuousClock.now - $0.value < Self.pause } }
-      begun[id] = .now
+      if begun.count >= 1024 { begun = begun.filter { catalog.clock.seconds(since: $0.value) < Self.pauseSeconds } }
+      begun[id] = catalog.clock.now
     }
   }
 }

@@ -19,6 +19,7 @@ import Jobs
 import Processing
 import Storage
 import Synchronization
+import Terms
 
 /// The state of an upload. Everything up to `offset` is durable.
 struct UploadStatus: Sendable {
@@ -62,7 +63,7 @@ final class UploadSession: @unchecked Sendable {
   var writer: UploadWriter?
   /// Makes the recording.
   var finishing: Task<Void, any Error>?
-  private var checkpointAt = ContinuousClock.now
+  private var checkpointAt: Clock.Instant
   private var bytesSinceCheck: Int64 = 0
   private let spent = Atomic<Bool>(false)
 
@@ -70,6 +71,7 @@ final class UploadSession: @unchecked Sendable {
     (self.id, self.tenant, self.dependencies) = (id, tenant, dependencies)
     catalog = dependencies.catalog.of(tenant)
     turns = UploadTurns(dependencies.storeWork)
+    checkpointAt = dependencies.configuration.clock.now
   }
 
   /// Whether the next request for this upload needs a new session.
@@ -220,7 +222,7 @@ final class UploadSession: @unchecked Sendable {
       throw ServiceError.uploadTakenOver(id)
     }
     self.upload = upload
-    checkpointAt = .now
+    checkpointAt = dependencies.configuration.clock.now
   }
 
   // MARK: Receiving
@@ -279,11 +281,12 @@ final class UploadSession: @unchecked Sendable {
   }
 
   private func isCheckpointDue(after bytes: Int64) -> Bool {
+    let configuration = dependencies.configuration
     bytesSinceCheck += bytes
     let isDue =
-      bytesSinceCheck >= dependencies.configuration.uploadCheckpointBytes
-      || checkpointAt + .seconds(dependencies.configuration.uploadCheckpointSeconds) < .now
-    if isDue { (bytesSinceCheck, checkpointAt) = (0, .now) }
+      bytesSinceCheck >= configuration.uploadCheckpointBytes
+      || configuration.clock.seconds(since: checkpointAt) > configuration.uploadCheckpointSeconds
+    if isDue { (bytesSinceCheck, checkpointAt) = (0, configuration.clock.now) }
     return isDue
   }
 

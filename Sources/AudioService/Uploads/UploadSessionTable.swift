@@ -177,7 +177,7 @@ final class UploadSessionTable: Sendable {
     let configuration = dependencies.configuration
     let expiry = min(configuration.uploadExpirySeconds, configuration.emptyUploadExpirySeconds)
     let pause = min(max(expiry / 4, 1), 600)
-    DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + pause) { [weak self] in
+    dependencies.catalog.clock.after(pause) { [weak self] in
       guard let self else { return }
       Task {
         await self.removeExpired()

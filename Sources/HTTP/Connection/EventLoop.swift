@@ -2,9 +2,10 @@ import CLinux
 import Dispatch
 import Glibc
 import Synchronization
+import Terms
 
 // One loop per core: a serial queue with one dispatch source that watches one epoll descriptor, which in turn holds all
-// of the loop's connections, a timer, and a wake-up. With a source per connection, a request costs 22–25 µs of CPU;
+// of the loop's connections and a wake-up. With a source per connection, a request costs 22–25 µs of CPU;
 // here it costs 10–17.
 //
 // Connections are registered once, edge-triggered, for input and output, so a request needs no system calls besides its
@@ -53,24 +54,26 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   /// The buffers for the content of fast clients.
   var pieceBuffers = PieceBuffers(byteCount: 0)
   /// The time at which the current batch of events began.
-  private(set) var now = EventLoop.clock()
+  private(set) var now = Instant(.system)
 
   private let poll: Int32
   private let wakeUp: Int32
-  private let timer: Int32
+  /// That of the server which uses the loop.
+  private var clock = Clock.system
   /// Nil before `start`: a source that was never activated must not be released.
   private var source: (any DispatchSourceRead)?
   private let events: UnsafeMutableBufferPointer<epoll_event>
   private var slots: [(handler: (any EventHandler)?, generation: UInt32)] = []
   private var freeSlots: [Int] = []
   private var deadlines = DeadlineHeap()
+  private var timer: Clock.Alarm?
   private var timerSetTo: Instant?
   /// Those whose answers are sent together.
   private var senders: [any AnswerSender] = []
   /// Empty, except while `sendAnswers` calls them.
   private var sending: [any AnswerSender] = []
   private var isDelivering = false
-  private var dateSecond = 0
+  private var dateSecond: Int64 = 0
   private var dateText: [UInt8] = []
   private var random: UInt64 = .random(in: .min ... .max)
   private let queuedBlocks = Atomic<Int>(0)
@@ -78,7 +81,6 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   private static let key = DispatchSpecificKey<ObjectIdentifier>()
   private static let wakeUpToken: Token = .max
-  private static let timerToken: Token = .max - 1
   private static let lingerMilliseconds: Int32 = 1
   /// Few, so that the first answer doesn't wait for long.
   private static let answersSentTogether = 8
@@ -89,10 +91,12 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   private static let idle = Mutex<[EventLoop]>([])
 
   /// Returns a loop that no server uses: an idle one or a new one. Nothing runs on it until `start`.
-  static func take(index: Int, readBytes: Int) throws(HTTPServerError) -> EventLoop {
+  static func take(index: Int, readBytes: Int, clock: Clock) throws(HTTPServerError) -> EventLoop {
     let known = idle.withLock { $0.popLast() }
     let loop = if let known { known } else { try EventLoop(index: index) }
-    // Nothing runs on the loop now, so nothing else touches the buffers.
+    // Nothing runs on the loop now, so nothing else touches these.
+    loop.clock = clock
+    loop.refreshNow()
     loop.readBuffer = [UInt8](repeating: 0, count: readBytes)
     loop.pieceBuffers = PieceBuffers(byteCount: PieceBuffers.readsPerPiece * readBytes)
     return loop
@@ -102,17 +106,15 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
     queue = DispatchQueue(label: "http.loop.\(index)", qos: .userInitiated)
     poll = epoll_create1(Int32(EPOLL_CLOEXEC))
     wakeUp = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
-    timer = timerfd_create(CLOCK_MONOTONIC, Int32(TFD_CLOEXEC | TFD_NONBLOCK))
     unsafe events = .allocate(capacity: 256)
     unsafe events.initialize(repeating: epoll_event())
-    guard poll >= 0, wakeUp >= 0, timer >= 0 else { throw .outOfDescriptors(errno: errno) }
+    guard poll >= 0, wakeUp >= 0 else { throw .outOfDescriptors(errno: errno) }
     control(EPOLL_CTL_ADD, wakeUp, EPOLLIN.rawValue, Self.wakeUpToken)
-    control(EPOLL_CTL_ADD, timer, EPOLLIN.rawValue, Self.timerToken)
   }
 
   deinit {
     unsafe events.deallocate()
-    for descriptor in [poll, wakeUp, timer] where descriptor >= 0 { close(descriptor) }
+    for descriptor in [poll, wakeUp] where descriptor >= 0 { close(descriptor) }
   }
 
   /// Starts watching; does nothing if already started.
@@ -230,10 +232,8 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   // MARK: Time
 
-  private static func clock() -> Instant { Instant(nanoseconds: DispatchTime.now().uptimeNanoseconds) }
-
   /// Reads the clock, for work outside a batch of events.
-  func refreshNow() { now = Self.clock() }
+  func refreshNow() { now = Instant(clock) }
 
   /// Reads the clock and returns the time.
   func currentTime() -> Instant {
@@ -257,15 +257,12 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   private func setTimer() {
     guard let first = deadlines.first, timerSetTo.map({ first < $0 }) ?? true else { return }
     timerSetTo = first
-    var setting = itimerspec()
-    setting.it_value.tv_sec = Int(first.nanoseconds / 1_000_000_000)
-    setting.it_value.tv_nsec = max(1, Int(first.nanoseconds % 1_000_000_000))
-    unsafe timerfd_settime(timer, Int32(TFD_TIMER_ABSTIME), &setting, nil)
+    timer?.cancel()
+    timer = clock.after(first.seconds(since: currentTime()), on: queue) { [self] in fireTimer() }
   }
 
   private func fireTimer() {
-    var expirations: UInt64 = 0
-    _ = unsafe read(timer, &expirations, 8)
+    refreshNow()
     timerSetTo = nil
     while let due = deadlines.popDue(at: now) { handler(due.owner)?.deadlineReached(due.deadline) }
     setTimer()
@@ -273,10 +270,10 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   /// The `Date` field for the current second, with its CRLF; formatted once a second.
   var dateLine: [UInt8] {
-    let second = time(nil)
+    let second = clock.wallMilliseconds / 1000
     if second != dateSecond {
       dateSecond = second
-      dateText = Array("Date: ".utf8) + HTTPDate(seconds: Int64(second)).bytes + Array("\r\n".utf8)
+      dateText = Array("Date: ".utf8) + HTTPDate(seconds: second).bytes + Array("\r\n".utf8)
     }
     return dateText
   }
@@ -298,7 +295,7 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
       let count = unsafe epoll_wait(poll, events.baseAddress, Int32(events.count), timeout)
       isLingering.store(false, ordering: .sequentiallyConsistent)
       guard count > 0 else { return }
-      now = Self.clock()
+      now = Instant(clock)
       isDelivering = true
       for index in 0..<Int(count) {
         unsafe deliver(events[index])
@@ -346,7 +343,6 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
     case Self.wakeUpToken:
       var count: eventfd_t = 0
       _ = unsafe eventfd_read(wakeUp, &count)
-    case Self.timerToken: fireTimer()
     case let token: handler(token)?.handle(Readiness(rawValue: unsafe event.events))
     }
   }

@@ -37,7 +37,8 @@ package final class HTTPServer: Sendable {
     for index in 0..<max(1, configuration.loopCount) {
       started.append(
         LoopWorker(
-          loop: try EventLoop.take(index: index, readBytes: configuration.limits.readBytes), core: core,
+          loop: try EventLoop.take(
+            index: index, readBytes: configuration.limits.readBytes, clock: configuration.clock), core: core,
           tally: core.tallies[index], listener: listener))
     }
     for worker in started { worker.start(among: started) }

@@ -1,3 +1,5 @@
+import Terms
+
 /// The settings of a server.
 package struct HTTPServerConfiguration: Sendable {
   /// An address or name of this machine.
@@ -8,6 +10,8 @@ package struct HTTPServerConfiguration: Sendable {
   package var loopCount = ProcessLimits.processors
   /// The limits for clients.
   package var limits = HTTPLimits()
+  /// What connections time out by.
+  package var clock = Clock.system
   /// Returns the client that a connection from this address counts toward, or nil to exempt it from the limit per
   /// client. Called for each accepted connection, on the loop: must not block.
   package var client: @Sendable (SocketAddress) -> String? = { $0.host }

@@ -48,13 +48,14 @@ package final class FairPlaces: Sendable {
   /// How long callers waited for their place.
   package let waits = Histogram.ofSeconds()
   private let limits: Limits
+  private let clock: Clock
   private let state: Mutex<State>
   private let nextKey = Atomic<UInt64>(0)
 
   /// Creates places that are all free.
-  package init(_ limits: Limits) {
+  package init(_ limits: Limits, _ clock: Clock) {
     precondition(limits.places > 0 && limits.placesPerClient > 0, "at least one place, also per client")
-    self.limits = limits
+    (self.limits, self.clock) = (limits, clock)
     state = Mutex(State(free: limits.places))
   }
 
@@ -64,7 +65,7 @@ package final class FairPlaces: Sendable {
   /// Waits until the caller has a place, which it gives back with `give`. With `evenIfFull`, the caller is queued even
   /// if the queue is full.
   package func take(for client: Client, evenIfFull: Bool = false) async throws(Refusal) {
-    let (key, start) = (nextKey.wrappingAdd(1, ordering: .relaxed).newValue, ContinuousClock.now)
+    let (key, start) = (nextKey.wrappingAdd(1, ordering: .relaxed).newValue, clock.now)
     var refusal: Refusal?
     let isTaken = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -77,7 +78,7 @@ package final class FairPlaces: Sendable {
     } onCancel: {
       giveUp(key)
     }
-    guard !isTaken else { return waits.add(since: start) }
+    guard !isTaken else { return waits.add(since: start, by: clock) }
     throw refusal ?? .cancelled
   }
 

@@ -11,13 +11,15 @@ struct JobPreparation: Sendable {
   let blobs: any Blobs
   let scratch: any Scratch
   let log: any JobLog
-  private let storeNotice = RareNotice()
+  private let storeNotice: RareNotice
   /// If there are others, a job that this disk fails isn't a failure.
   private let disk: NodeDisk?
 
   init(settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: any Scratch, log: any JobLog) {
     (self.settings, self.catalog, self.blobs, self.scratch, self.log) = (settings, catalog, blobs, scratch, log)
-    disk = catalog.isShared ? NodeDisk(scratch, reservedBytes: settings.reservedDiskBytes) : nil
+    storeNotice = RareNotice(catalog.clock)
+    disk =
+      catalog.isShared ? NodeDisk(scratch, reservedBytes: settings.reservedDiskBytes, catalog.clock) : nil
   }
 
   /// The outcome of claiming a job.
@@ -130,12 +132,15 @@ struct JobPreparation: Sendable {
 
 /// Something that is worth a line in the log at most once a minute.
 private final class RareNotice: Sendable {
-  private let last = Mutex<ContinuousClock.Instant?>(nil)
+  private let clock: Clock
+  private let last = Mutex<Clock.Instant?>(nil)
+
+  init(_ clock: Clock) { self.clock = clock }
 
   func isDue() -> Bool {
     last.withLock { last in
-      if let last, last + .seconds(60) > .now { return false }
-      last = .now
+      if let last, clock.seconds(since: last) < 60 { return false }
+      last = clock.now
       return true
     }
   }

@@ -8,7 +8,7 @@ extension JobRunner {
   /// Keeps leases from now on, until the service stops. Does nothing under the data folder's lock.
   func keepLeases() {
     guard let terms = catalog.holder.terms else { return }
-    queue.asyncAfter(deadline: .now() + terms.renewalSeconds) { [weak self] in
+    clock.after(terms.renewalSeconds, on: queue) { [weak self] in
       guard let self, !state.value.isStopping else { return }
       for token in state.value.leases?.tokens ?? [] { renew(token) }
       reread()
@@ -29,7 +29,7 @@ extension JobRunner {
   }
 
   private func stop(_ token: AttemptToken, at limit: Double) {
-    queue.asyncAfter(deadline: .now() + max(limit - now, 0)) { [weak self] in
+    clock.after(limit - now, on: queue) { [weak self] in
       guard let self, state.value.leases?.isEnding(token, at: now) == true else { return }
       lost(token)
     }
@@ -37,10 +37,10 @@ extension JobRunner {
 
   private func renew(_ token: AttemptToken) {
     let askedAt = now
-    work.start { [self] in
+    start { [self] in
       // nil if the catalog can't be reached, so that the lease stays what it is.
       let isRenewed = try? catalog.renew(token)
-      queue.async { [self] in
+      clock.async(on: queue) { [self] in
         if isRenewed == true { return prolonged(token, askedAt: askedAt) }
         if isRenewed == false || state.value.leases?.isEnding(token, at: now) == true { lost(token) }
       }

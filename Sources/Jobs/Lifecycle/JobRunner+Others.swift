@@ -15,7 +15,7 @@ extension JobRunner {
     switch heard {
     case .changes(let changes):
       guard !changes.jobs.isEmpty else { return }
-      queue.async { [self] in
+      clock.async(on: queue) { [self] in
         for change in changes.jobs {
           if let job = change.job { follow(job) } else { look(at: change.id) }
         }
@@ -29,7 +29,7 @@ extension JobRunner {
   func reread() {
     dispatchPrecondition(condition: .onQueue(queue))
     guard !state.value.isStopping else { return }
-    work.start { [self] in
+    start { [self] in
       do {
         lostAttempts.wrappingAdd(try catalog.endLostLeases(), ordering: .relaxed)
         let unfinished = try catalog.unfinishedJobs()
@@ -43,12 +43,12 @@ extension JobRunner {
   /// Queues a job unless it is known, and notes who runs it.
   func admit(_ job: Job, source: Recording?) {
     if !isKnown(job.id), job.isQueued(on: catalog.holder.node) { submit(job, source: source) }
-    queue.async { [self] in follow(job) }
+    clock.async(on: queue) { [self] in follow(job) }
   }
 
   /// Reads a job that something was heard about.
   private func look(at id: JobID) {
-    work.start { [self] in
+    start { [self] in
       do {
         guard let job = try catalog.job(id) else { return queue.async { [self] in take(.endedElsewhere(id)) } }
         if job.state.isFinished || isKnown(id) { return queue.async { [self] in follow(job) } }
@@ -87,7 +87,7 @@ extension JobRunner {
     live.update(job.id) { live in
       live.isRunning = true
       live.attempts = token.attempt
-      live.startedAt = .now
+      live.startedAt = clock.now
       live.progress = nil
       live.writer = token
       live.address = nil
@@ -132,6 +132,6 @@ extension JobRunner {
     let progress = AttemptProgress(
       token, report: String(decoding: report.line(), as: UTF8.self), address: address, proof: proof)
     // If this fails, the next report follows in a second.
-    work.start { [catalog] in try? catalog.tellOthers(progress) }
+    start { [catalog] in try? catalog.tellOthers(progress) }
   }
 }

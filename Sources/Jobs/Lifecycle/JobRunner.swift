@@ -44,7 +44,7 @@ package final class JobRunner: Sendable {
   }
 
   /// The jobs that wait or run.
-  package let live = LiveJobs()
+  package let live: LiveJobs
   private let settings: JobSettings
   let catalog: Catalog
   let scratch: any Scratch
@@ -56,7 +56,8 @@ package final class JobRunner: Sendable {
   private let stopping = StopSign()
   let queue = DispatchQueue(label: "jobs")
   let state: Confined<State>
-  private let clock: @Sendable () -> Double
+  let clock: Clock
+  private let start: Clock.Instant
   /// Where other nodes can fetch the waveforms that jobs on this one write, as `HOST:PORT`; nil if they can't.
   let address = Mutex<String?>(nil)
   /// What proves addresses; nil if this node believes none.
@@ -69,11 +70,10 @@ package final class JobRunner: Sendable {
   /// The room of each job that waits or runs.
   private let rooms = Mutex<[JobID: TallyPlace]>([:])
 
-  /// Creates a queue without jobs. `jobError` returns the error to store in the row of a failed job. `clock` has the
-  /// seconds since the start; tests have their own.
+  /// Creates a queue without jobs. `jobError` returns the error to store in the row of a failed job.
   package init(
     _ settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: any Scratch, work: WorkQueue,
-    storeWork: StoreQueue, log: any JobLog, clock: @escaping @Sendable () -> Double = JobRunner.newClock(),
+    storeWork: StoreQueue, log: any JobLog,
     jobError: @escaping @Sendable (WorkerFailure) -> JobError
   ) {
     self.settings = settings
@@ -82,7 +82,7 @@ package final class JobRunner: Sendable {
     self.work = work
     self.storeWork = storeWork
     self.log = log
-    self.clock = clock
+    (clock, start, live) = (catalog.clock, catalog.clock.now, LiveJobs(catalog.clock))
     preparation = JobPreparation(settings: settings, catalog: catalog, blobs: blobs, scratch: scratch, log: log)
     records = JobRecords(
       settings: settings, catalog: catalog, blobs: blobs, scratch: scratch, live: live, log: log,
@@ -162,7 +162,7 @@ package final class JobRunner: Sendable {
     live.insert(job.id, LiveJob(attempts: job.attempts, tenant: job.tenant, recording: kind.writtenRecording(of: job)))
     let samples = source.map { Double($0.format.frames ?? $0.format.estimatedFrames ?? 0) * Double($0.format.channels) }
     let work = kind.cost(samples: samples ?? 0)
-    queue.async { [self] in take(.submitted(job.id, work, client)) }
+    clock.async(on: queue) { [self] in take(.submitted(job.id, work, client)) }
   }
 
   /// Whether a job waits or runs here, or elsewhere.
@@ -183,7 +183,7 @@ package final class JobRunner: Sendable {
 
   /// Queues a job for another client as well, so that it begins when the turn of either comes.
   package func join(_ id: JobID, for client: Client) {
-    queue.async { [self] in take(.joined(id, client)) }
+    clock.async(on: queue) { [self] in take(.joined(id, client)) }
   }
 
   /// Queues the jobs that were unfinished when the service last ended.
@@ -196,7 +196,7 @@ package final class JobRunner: Sendable {
 
   /// Ends the children of jobs whose rows already say `cancelled`, and removes the jobs' files.
   package func cancel(_ jobs: [Job]) {
-    queue.async { [self] in
+    clock.async(on: queue) { [self] in
       for job in jobs { take(.cancelled(job)) }
     }
   }
@@ -204,11 +204,11 @@ package final class JobRunner: Sendable {
   /// Begins no more jobs. Returns when none runs here, or after `seconds`.
   package func drain(within seconds: Double) async {
     await withCheckedContinuation { continuation in
-      queue.async { [self] in
+      clock.async(on: queue) { [self] in
         state.value.onDrained.append(continuation)
         take(.drain)
       }
-      queue.asyncAfter(deadline: .now() + seconds) { [self] in resumeDrained() }
+      clock.after(seconds, on: queue) { [self] in resumeDrained() }
     }
   }
 
@@ -216,7 +216,7 @@ package final class JobRunner: Sendable {
   /// attempts don't count as failures.
   package func stop() async {
     await withCheckedContinuation { continuation in
-      queue.async { [self] in
+      clock.async(on: queue) { [self] in
         state.value.isStopping = true
         stopping.set()
         state.value.onStopped.append(continuation)
@@ -238,17 +238,11 @@ package final class JobRunner: Sendable {
   }
 
   /// The seconds since the start.
-  var now: Double { clock() }
-
-  /// Returns a clock that begins at 0.
-  package static func newClock() -> @Sendable () -> Double {
-    let started = ContinuousClock.now
-    return { (.now - started) / .seconds(1) }
-  }
+  var now: Double { clock.seconds(since: start) }
 
   /// Handles an event after `seconds`.
   private func take(_ event: JobLifecycle.Event, after seconds: Double) {
-    queue.asyncAfter(deadline: .now() + seconds) { [self] in take(event) }
+    clock.after(seconds, on: queue) { [self] in take(event) }
   }
 
   /// Does blocking work on a worker thread, or if it asks something of the store, on one of the store's; then handles
@@ -257,12 +251,23 @@ package final class JobRunner: Sendable {
     asking load: StoreQueue.Load? = nil, _ body: @escaping @Sendable () -> Outcome,
     then note: @escaping @Sendable (Outcome) -> JobLifecycle.Event
   ) {
+    clock.begin()
     let step = { @Sendable [self] in
       let outcome = body()
-      queue.async { [self] in take(note(outcome)) }
+      clock.async(on: queue) { [self] in take(note(outcome)) }
+      clock.end()
     }
     // Jobs are few. If too many requests wait for the store, theirs nevertheless go on.
     guard let load, storeWork.start(as: load, step) else { return work.start(step) }
+  }
+
+  /// Does blocking work on a worker thread.
+  func start(_ body: @escaping @Sendable () -> Void) {
+    clock.begin()
+    work.start { [clock] in
+      body()
+      clock.end()
+    }
   }
 
   // MARK: Actions
@@ -349,7 +354,7 @@ package final class JobRunner: Sendable {
     live.update(id) { live in
       live.isRunning = true
       live.attempts = job.attempts
-      live.startedAt = .now
+      live.startedAt = clock.now
       live.progress = nil
       live.writer = claimed.token
       live.address = nil

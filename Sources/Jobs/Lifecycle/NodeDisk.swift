@@ -1,22 +1,26 @@
 import Storage
 import Synchronization
+import Terms
 
 /// A node's own disk for files in progress, as far as it decides whether the node may begin jobs: another node's may be
 /// fine. Thread-safe.
 final class NodeDisk: Sendable {
   private let scratch: any Scratch
   private let reservedBytes: Int64
-  private let wasFineAt = Mutex<ContinuousClock.Instant?>(nil)
+  private let clock: Clock
+  private let wasFineAt = Mutex<Clock.Instant?>(nil)
 
   /// Looks at the disk of `scratch`, of which `reservedBytes` must stay free.
-  init(_ scratch: any Scratch, reservedBytes: Int64) { (self.scratch, self.reservedBytes) = (scratch, reservedBytes) }
+  init(_ scratch: any Scratch, reservedBytes: Int64, _ clock: Clock) {
+    (self.scratch, self.reservedBytes, self.clock) = (scratch, reservedBytes, clock)
+  }
 
   /// Throws if files can't be written, or only into the reserve. Looks at most once a second while all is well. Blocks.
   func check() throws(StorageError) {
-    if let at = wasFineAt.withLock({ $0 }), at + .seconds(1) > .now { return }
+    if let at = wasFineAt.withLock({ $0 }), clock.seconds(since: at) < 1 { return }
     guard try scratch.freeBytes() > reservedBytes else { throw .diskFull }
     try scratch.checkReceiving()
-    wasFineAt.withLock { $0 = .now }
+    wasFineAt.withLock { $0 = clock.now }
   }
 
   /// Has the next check look at the disk, because it has failed.

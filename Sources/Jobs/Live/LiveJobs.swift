@@ -2,6 +2,7 @@ import Dispatch
 import Processing
 import Storage
 import Synchronization
+import Terms
 
 /// The state of a job that waits or runs, as far as it isn't in the job's row.
 package struct LiveJob: Sendable {
@@ -11,12 +12,13 @@ package struct LiveJob: Sendable {
   package var attempts = 0
   /// The last progress reported by its child.
   package var progress: WorkerProgress? {
-    didSet { progressAt = .now }
+    didSet { progressAt = clock.now }
   }
   /// When that was reported.
-  private(set) var progressAt: ContinuousClock.Instant?
+  private(set) var progressAt: Clock.Instant?
   /// The start of the current attempt.
-  var startedAt: ContinuousClock.Instant?
+  var startedAt: Clock.Instant?
+  fileprivate(set) var clock = Clock.system
   /// Whose job it is.
   package let tenant: Tenant
   /// The recording whose waveform the job writes; nil if it writes none.
@@ -37,7 +39,7 @@ package struct LiveJob: Sendable {
     let isRunning: Bool
     let fraction: Double
     /// Distinguishes attempts, because one may have failed and the next begun in between.
-    let startedAt: ContinuousClock.Instant?
+    let startedAt: Clock.Instant?
 
     /// Whether progress is worth a notification: the state changed, or it grew by 1 %.
     func isPassed(by job: LiveJob) -> Bool {
@@ -60,8 +62,8 @@ package struct LiveJob: Sendable {
     // The first thousandths of the work would give estimates of hours.
     guard let startedAt, fraction >= 0.01 else { return nil }
     // From the time of the report, because other nodes' reports come once a second.
-    let elapsed = ((progressAt ?? .now) - startedAt) / .seconds(1)
-    return max(elapsed / fraction - (ContinuousClock.now - startedAt) / .seconds(1), 0)
+    let elapsed = ((progressAt ?? clock.now) - startedAt) / .seconds(1)
+    return max(elapsed / fraction - clock.seconds(since: startedAt), 0)
   }
 }
 
@@ -69,7 +71,7 @@ package struct LiveJob: Sendable {
 package final class LiveJobs: Sendable {
   private struct Waiter {
     let look: LiveJob.Look
-    let deadline: DispatchTime
+    let deadline: Clock.Instant
     let continuation: CheckedContinuation<Void, Never>
   }
 
@@ -86,7 +88,13 @@ package final class LiveJobs: Sendable {
   private let state = Mutex(State())
   private let changes = Atomic<UInt64>(0)
   private let nextKey = Atomic<UInt64>(0)
-  private let timer = DeadlineTimer(label: "job waits")
+  private let clock: Clock
+  private let timer: DeadlineTimer
+
+  /// Creates a table without jobs.
+  package init(_ clock: Clock = .system) {
+    (self.clock, timer) = (clock, DeadlineTimer(label: "job waits", clock))
+  }
 
   /// A count that increases with every change of a job. Anything read after the count stays current until the count
   /// changes.
@@ -129,6 +137,7 @@ package final class LiveJobs: Sendable {
   func insert(_ id: JobID, _ job: LiveJob) {
     let ready = state.withLock { state -> [Waiter] in
       state.jobs[id] = job
+      state.jobs[id]?.clock = clock
       if let recording = job.recording { state.byRecording[recording] = id }
       state.arrivals += 1
       changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
@@ -183,7 +192,7 @@ package final class LiveJobs: Sendable {
     let key = nextKey.wrappingAdd(1, ordering: .relaxed).newValue
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        insert(Waiter(look: look, deadline: .now() + seconds, continuation: continuation), key, id)
+        insert(Waiter(look: look, deadline: clock.instant(after: seconds), continuation: continuation), key, id)
         // If the Task was canceled before this point, `onCancel` found no waiter to wake.
         if Task.isCancelled { wake(key, id) }
       }
@@ -235,10 +244,10 @@ package final class LiveJobs: Sendable {
   }
 
   /// Wakes the callers that have waited long enough. Returns the earliest deadline of the others.
-  private func wakeLate(_ now: DispatchTime) -> DispatchTime? {
-    let (late, next) = state.withLock { state -> ([Waiter], DispatchTime?) in
+  private func wakeLate(_ now: Clock.Instant) -> Clock.Instant? {
+    let (late, next) = state.withLock { state -> ([Waiter], Clock.Instant?) in
       var late: [Waiter] = []
-      var next: DispatchTime?
+      var next: Clock.Instant?
       for (id, waiters) in state.waiters {
         for (key, waiter) in waiters {
           if waiter.deadline <= now {

@@ -97,7 +97,8 @@ package final class SampleReader: Sendable {
   /// Sends a request and returns the content of the answer. Blocks. After any error but `.refused`, the reader must not
   /// be asked again.
   private func ask(_ request: ReaderRequest, atMost limit: Int) throws(ReaderFailure) -> [UInt8] {
-    let start = monotonicSeconds()
+    // The limits of the socket are the kernel's, too.
+    let (clock, start) = (Clock.system, Clock.system.now)
     var rest = request.bytes[...]
     while !rest.isEmpty {
       let sent = unsafe rest.withUnsafeBytes { unsafe send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
@@ -121,7 +122,7 @@ package final class SampleReader: Sendable {
         throw .died(excess.withLock { $0 }.map { "it exceeded a limit: \($0)" } ?? "it ended without an answer")
       }
       // The socket's time limit is that of a piece.
-      guard monotonicSeconds() - start <= timeoutSeconds else { throw .slow }
+      guard clock.seconds(since: start) <= timeoutSeconds else { throw .slow }
       received += count
       guard answer[0] == ReaderRequest.isAnswer else {
         if let end = answer[..<received].firstIndex(of: UInt8(ascii: "\n")) {

@@ -31,7 +31,8 @@ package final class SampleReaders: Sendable {
   }
 
   private let settings: WorkerSettings
-  private let seconds: @Sendable () -> Double
+  private let clock: Clock
+  private let start: Clock.Instant
   private let timeoutSeconds: Double
   private let watch: WorkerWatch
   private let state = Mutex(State())
@@ -40,19 +41,17 @@ package final class SampleReaders: Sendable {
 
   /// - Parameters:
   ///   - timeoutSeconds: how long an answer may take.
-  ///   - seconds: a clock that never goes back.
-  package convenience init(
-    _ settings: WorkerSettings, timeoutSeconds: Double = 20,
-    seconds: @escaping @Sendable () -> Double = monotonicSeconds
-  ) {
-    self.init(settings, timeoutSeconds: timeoutSeconds, watch: .shared, seconds: seconds)
+  ///   - clock: what readers age by.
+  package convenience init(_ settings: WorkerSettings, timeoutSeconds: Double = 20, clock: Clock) {
+    self.init(settings, timeoutSeconds: timeoutSeconds, watch: .shared, clock: clock)
   }
 
-  init(
-    _ settings: WorkerSettings, timeoutSeconds: Double, watch: WorkerWatch, seconds: @escaping @Sendable () -> Double
-  ) {
-    (self.settings, self.timeoutSeconds, self.watch, self.seconds) = (settings, timeoutSeconds, watch, seconds)
+  init(_ settings: WorkerSettings, timeoutSeconds: Double, watch: WorkerWatch, clock: Clock) {
+    (self.settings, self.timeoutSeconds, self.watch) = (settings, timeoutSeconds, watch)
+    (self.clock, start) = (clock, clock.now)
   }
+
+  private func seconds() -> Double { clock.seconds(since: start) }
 
   /// The number of readers now, and of all that were started.
   package var counts: (running: Int, started: Int) {
@@ -135,7 +134,7 @@ package final class SampleReaders: Sendable {
   }
 
   private func scheduleClosing() {
-    Self.closing.asyncAfter(deadline: .now() + Self.idleSeconds / 2) { [weak self] in
+    clock.after(Self.idleSeconds / 2, on: Self.closing) { [weak self] in
       guard let self else { return }
       closeIdle()
       let isEmpty = state.withLock { state in
@@ -170,11 +169,6 @@ package final class SampleReaders: Sendable {
     if !old.isEmpty { state.idle.removeAll(where: isOld) }
     return old.map(\.reader)
   }
-}
-
-/// Seconds since the machine's start.
-package let monotonicSeconds: @Sendable () -> Double = {
-  Double(DispatchTime.now().uptimeNanoseconds) / 1e9
 }
 
 /// A recording's file and its sound map, opened for a reader.

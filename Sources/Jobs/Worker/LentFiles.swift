@@ -1,6 +1,7 @@
 import CLinux
 import Dispatch
 import Glibc
+import Terms
 
 /// Files that a worker has lent to ffmpeg's user but was ended before it could take them back.
 package enum LentFiles {
@@ -31,7 +32,8 @@ package enum LentFiles {
     guard file >= 0 else { return }
     defer { close(file) }
     guard stillwave_is_lent(file), !stillwave_take_back(file), attempts > 1 else { return }
-    queue.asyncAfter(deadline: .now() + 0.05) { takeBack(path, attempts: attempts - 1) }
+    // Another process still has it.
+    Clock.system.after(0.05, on: queue) { takeBack(path, attempts: attempts - 1) }
   }
 
   private static let queue = DispatchQueue(label: "lent files")

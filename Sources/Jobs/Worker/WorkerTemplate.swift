@@ -3,6 +3,7 @@ import Dispatch
 import Glibc
 import Processing
 import Synchronization
+import Terms
 
 /// A child process that has loaded the program and becomes workers by copying itself, which takes a tenth of the time
 /// of starting the program anew.
@@ -23,7 +24,7 @@ package final class WorkerTemplate: Sendable {
 
   private enum State {
     /// There is none, or it has ended. Another is not started before this time.
-    case missing(until: ContinuousClock.Instant)
+    case missing(until: Clock.Instant)
     /// It hasn't said that it's ready.
     case loading(Template)
     case ready(Template)
@@ -32,16 +33,18 @@ package final class WorkerTemplate: Sendable {
   private struct Template {
     let identifier: pid_t
     let socket: Int32
-    let launch: ContinuousClock.Instant
+    let launch: Clock.Instant
   }
 
   /// How long it may take to follow an order. It takes a millisecond, but longer on a busy machine.
   private static let patienceSeconds = 5
   /// The shortest time between the starts of two templates.
   private static let pause = Duration.seconds(1)
+  /// Templates are processes, which take real time to start.
+  private static let clock = Clock.system
 
   private let program: String
-  private let state = Mutex(State.missing(until: .now))
+  private let state = Mutex(State.missing(until: WorkerTemplate.clock.now))
 
   /// Starts a template of the program at this path.
   package init(program: String) {
@@ -69,7 +72,7 @@ package final class WorkerTemplate: Sendable {
   /// Orders a worker with these descriptors for standard input and output. `words`: for process listings.
   func start(_ words: [String], niceness: UInt8, input: Int32, output: Int32) -> Answer {
     state.withLock { state in
-      if case .missing(let pause) = state, pause <= .now { launch(&state) }
+      if case .missing(let pause) = state, pause <= Self.clock.now { launch(&state) }
       // Ready by now?
       if case .loading(let template) = state {
         switch answer(from: template, MSG_DONTWAIT) {
@@ -112,7 +115,7 @@ package final class WorkerTemplate: Sendable {
   }
 
   private func launch(_ state: inout State) {
-    let now = ContinuousClock.now
+    let now = Self.clock.now
     state = .missing(until: now + Self.pause)
     var sockets: [Int32] = [-1, -1]
     let kind = Int32(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue)

@@ -1,13 +1,14 @@
 import Dispatch
 import Glibc
 import Synchronization
+import Terms
 
 /// Looks at what workers and readers use, once a second while there are any, and ends those that exceed their allowance.
 ///
 /// A worker can start no thread and make no file, and the user that ffmpeg runs as under root has a limit of threads.
 /// This holds a program in ffmpeg's place where the system has no such limit.
 final class WorkerWatch: Sendable {
-  /// The watch over the workers of this process.
+  /// The watch over the workers of this process, which belong to no service of its own and use up what is real.
   static let shared = WorkerWatch(everySeconds: 1)
 
   private struct Watched {
@@ -47,7 +48,7 @@ final class WorkerWatch: Sendable {
 
   private func lookLater() {
     guard let pause else { return }
-    queue.asyncAfter(deadline: .now() + pause) { [self] in
+    Clock.system.after(pause, on: queue) { [self] in
       look()
       if watched.withLock({ !$0.isEmpty }) { lookLater() }
     }

@@ -34,30 +34,29 @@ package final class BlockCache: Sendable {
   /// Whether an eviction has been asked for that hasn't begun.
   let isEvicting = Atomic(false)
   private let fetchers = Helpers(label: "cache fetches", most: 24, mostOfCaller: 3)
-  private let now: @Sendable () -> Timestamp
   let expecting: @Sendable (ObjectKey) throws(StorageError) -> ExpectedObject?
 
   /// Opens the cache in `directory`, which is created if it is missing; keeps what earlier processes left there. Throws
   /// `.inUse` if another process has it for longer than `patience`: if a service is killed while starting a child, the
   /// child has the lock until it has executed the other program. Looks at each file, but reads none. `expecting`
-  /// returns what an object must be according to rows; nil if only the store says it. `now` is a clock and `freeBytes`
-  /// the disk's free space for tests.
+  /// returns what an object must be according to rows; nil if only the store says it. `freeBytes` is the disk's free
+  /// space, for tests.
   package init(
     directory: String, limitBytes: Int64, spareBytes: Int64 = 0, client: S3Client, patience: Duration = .seconds(2),
-    now: @escaping @Sendable () -> Timestamp = { .now }, freeBytes: (@Sendable () -> Int64)? = nil,
+    freeBytes: (@Sendable () -> Int64)? = nil,
     expecting: @escaping @Sendable (ObjectKey) throws(StorageError) -> ExpectedObject? = { _ throws(StorageError) in nil
     }
   ) throws(StorageError) {
-    (self.limitBytes, self.client, self.now) = (limitBytes, client, now)
+    (self.limitBytes, self.client) = (limitBytes, client)
     // So that sums don't overflow.
     (self.spareBytes, self.expecting) = (min(spareBytes, 1 << 60), expecting)
     self.freeBytes = freeBytes ?? { (try? FileSystem.freeBytes(at: directory)) ?? .max }
     folder = try CacheFolder(directory)
     lock = try BlockFile(path: directory + "/lock", flags: O_RDWR | O_CREAT)
-    let deadline = ContinuousClock.now + patience
+    let deadline = client.clock.now + patience
     while !lock.lock() {
-      guard ContinuousClock.now < deadline else { throw .inUse(path: directory) }
-      usleep(10_000)
+      guard client.clock.now < deadline else { throw .inUse(path: directory) }
+      client.clock.pause(0.01)
     }
     try scan()
     evict()
@@ -239,7 +238,7 @@ package final class BlockCache: Sendable {
       return
     }
     let object = CachedObject(whole: key, path: path(of: key), indexPath: folder.indexPath(of: key), version)
-    let now = now()
+    let now = client.clock.time
     table.withLock { $0.insert(key, object, cost: object.cost, touchedAt: now) }
   }
 
@@ -281,7 +280,7 @@ package final class BlockCache: Sendable {
   }
 
   func touch(_ key: ObjectKey) {
-    let now = now()
+    let now = client.clock.time
     if table.withLock({ $0.touch(key, at: now) }) { _ = unsafe utimensat(AT_FDCWD, folder.indexPath(of: key), nil, 0) }
   }
 

@@ -42,13 +42,13 @@ extension Catalog {
   func now(_ db: CatalogTransaction) throws -> Timestamp {
     if let clock = holder.clock { return clock() }
     guard let clock = db.dialect.clock else {
-      let now = Timestamp.now
+      let now = self.clock.time
       noteOwnClock(now)
       return now
     }
-    let asked = ContinuousClock.now
+    let asked = self.clock.now
     let now = Timestamp(milliseconds: try value(db.rows("SELECT \(clock) AS now")[0], "now"))
-    note(clock: now, after: ContinuousClock.now - asked)
+    note(clock: now, after: self.clock.now - asked)
     return now
   }
 
@@ -85,7 +85,7 @@ extension Catalog {
     let filter = Filter(id: id.text, of: tenant)
     guard let row = try db.row("SELECT \(columns) FROM jobs\(filter.text)\(lock)", filter.arguments) else { return nil }
     let job = try JobRow(row: row).job
-    return (job, clock == nil ? holder.clock?() ?? .now : Timestamp(milliseconds: try value(row, "now")))
+    return (job, clock == nil ? holder.clock?() ?? self.clock.time : Timestamp(milliseconds: try value(row, "now")))
   }
 
   /// Returns a recording that the transaction is about to delete, or nil. The job that is to make it is locked before.

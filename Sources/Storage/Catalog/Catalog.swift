@@ -22,6 +22,8 @@ package final class Catalog: Sendable {
   /// nil if only this process uses the database.
   private let feed: CatalogFeed?
   private let writes = Atomic<UInt64>(0)
+  /// What everything that works on the catalog waits and measures by.
+  package let clock: Clock
   private let reads = Atomic<UInt64>(0)
   private let checkMicroseconds = Atomic<Int64>(0)
   /// The catalog's time in milliseconds when this machine was started; `.min` before clocks have been compared.
@@ -44,18 +46,21 @@ package final class Catalog: Sendable {
   ///
   /// Throws `.newerSchema` or `.unreleasedSchema` if another version of the program wrote it, and `.damagedCatalog` if
   /// it can't be read.
-  package convenience init(path: String, holder: LeaseHolder = LeaseHolder()) throws(StorageError) {
-    self.init(engine: try SQLiteEngine(path: path), holder: holder)
+  package convenience init(
+    path: String, holder: LeaseHolder = LeaseHolder(), clock: Clock = .system
+  ) throws(StorageError) {
+    self.init(engine: try SQLiteEngine(path: path), holder: holder, clock: clock)
   }
 
   /// Creates a catalog in the database of an engine, whose tables are up to date. `bus` connects it to other processes
   /// that use the database.
   package init(
     engine: any SQLEngine, holder: LeaseHolder = LeaseHolder(), bus: (any ChangeBus)? = nil,
-    writeWatch: WriteWatch = WriteWatch()
+    clock: Clock = .system
   ) {
-    (self.engine, self.holder, self.writeWatch) = (engine, holder, writeWatch)
-    feed = bus.map { CatalogFeed($0, node: holder.node) }
+    (self.engine, self.holder, self.clock) = (engine, holder, clock)
+    writeWatch = WriteWatch(clock)
+    feed = bus.map { CatalogFeed($0, node: holder.node, clock) }
   }
 
   /// From now on, keeps the description in every recording's folder in sync with its row. Call it once, before the
@@ -67,7 +72,7 @@ package final class Catalog: Sendable {
     in store: any DescriptionStore, later: DescriptionKeeper.Start? = nil,
     onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
   ) {
-    keepDescriptions(DescriptionKeeper(store: store, later: later, onFailure: onFailure))
+    keepDescriptions(DescriptionKeeper(store: store, later: later, clock: clock, onFailure: onFailure))
   }
 
   func keepDescriptions(_ keeper: DescriptionKeeper) { descriptions.withLock { $0 = keeper } }
@@ -99,31 +104,31 @@ package final class Catalog: Sendable {
   /// machine's clock when that is set. Before the first comparison, and without a database server, it does.
   package var time: Timestamp {
     let start = timeAtBoot.load(ordering: .relaxed)
-    return start == .min ? .now : Timestamp(milliseconds: start + Timestamp.millisecondsSinceBoot)
+    return start == .min ? clock.time : Timestamp(milliseconds: start + clock.bootMilliseconds)
   }
 
   /// Notes what the catalog's clock said, which took so long to hear. What is heard late, perhaps because this process
   /// was stopped meanwhile, would set its time back, and counts only if nothing better is known.
-  func note(clock: Timestamp, after delay: Duration = .zero) {
+  func note(clock heard: Timestamp, after delay: Duration = .zero) {
     guard delay < .seconds(1) || timeAtBoot.load(ordering: .relaxed) == .min else { return }
-    timeAtBoot.store(clock.milliseconds - Timestamp.millisecondsSinceBoot, ordering: .relaxed)
-    watch(clock)
+    timeAtBoot.store(heard.milliseconds - clock.bootMilliseconds, ordering: .relaxed)
+    watch(heard)
   }
 
   /// Notes this machine's clock, which is also the catalog's, unless another one was noted.
-  func noteOwnClock(_ clock: Timestamp) {
-    if timeAtBoot.load(ordering: .relaxed) == .min { watch(clock) }
+  func noteOwnClock(_ time: Timestamp) {
+    if timeAtBoot.load(ordering: .relaxed) == .min { watch(time) }
   }
 
-  private func watch(_ clock: Timestamp) {
-    let (own, sinceBoot) = (Timestamp.now.milliseconds, Timestamp.millisecondsSinceBoot)
-    clockWatch.withLock { $0.hear(clock.milliseconds, own: own, sinceBoot: sinceBoot) }
+  private func watch(_ time: Timestamp) {
+    let (own, sinceBoot) = (clock.wallMilliseconds, clock.bootMilliseconds)
+    clockWatch.withLock { $0.hear(time.milliseconds, own: own, sinceBoot: sinceBoot) }
   }
 
   /// Why the catalog's time may be wrong, as of when the clocks were compared last; nil if nothing says so. As long as
   /// there is a doubt, nothing may be deleted because of its age.
   package var clockDoubt: ClockDoubt? {
-    let now = Timestamp.millisecondsSinceBoot
+    let now = clock.bootMilliseconds
     return clockWatch.withLock { $0.doubt(sinceBoot: now) }
   }
 
@@ -136,13 +141,13 @@ package final class Catalog: Sendable {
       memory = ClockMemory(heard: newest, boot: "", sinceBoot: 0)
     }
     guard let memory else { return }
-    let (time, now) = (time, Timestamp.millisecondsSinceBoot)
+    let (time, now) = (time, clock.bootMilliseconds)
     clockWatch.withLock { $0.resume(memory, time.milliseconds, boot: Timestamp.boot, sinceBoot: now) }
   }
 
   /// Keeps what was heard of the clock for `resumeClock`.
   package func rememberClock() throws(StorageError) {
-    let now = Timestamp.millisecondsSinceBoot
+    let now = clock.bootMilliseconds
     guard let memory = clockWatch.withLock({ $0.memory(boot: Timestamp.boot, sinceBoot: now) }) else { return }
     // Like `check`.
     _ = try engine.write(.statementLocks) {
@@ -160,11 +165,11 @@ package final class Catalog: Sendable {
 
   /// Writes a row to check that the catalog is writable. Throws the cause if not, such as `.diskFull`.
   package func check() throws(StorageError) {
-    let start = ContinuousClock.now
+    let start = clock.now
     // Bypasses the catalog's `write`, because it changes nothing that readers see. Nodes share the row and don't read
     // it, so they need not be kept apart.
     _ = try engine.write(.statementLocks) { try Self.beat(CatalogTransaction($0)) }
-    checkMicroseconds.store(Int64((.now - start) / .microseconds(1)), ordering: .relaxed)
+    checkMicroseconds.store(Int64(clock.seconds(since: start) * 1e6), ordering: .relaxed)
   }
 
   /// Writes a row that is never read. Its number grows, because SQLite skips an update that changes nothing.
@@ -175,7 +180,9 @@ package final class Catalog: Sendable {
 
   func read<Value>(_ body: (CatalogTransaction) throws -> Value) throws(StorageError) -> Value {
     reads.wrappingAdd(1, ordering: .relaxed)
-    return try readTimes.time { () throws(StorageError) in try engine.read { try body(CatalogTransaction($0)) } }
+    return try readTimes.time(by: clock) { () throws(StorageError) in
+      try engine.read { try body(CatalogTransaction($0)) }
+    }
   }
 
   /// Throws if the catalog can't accept writes because it is damaged, removed, or replaced. Costs two system calls.
@@ -201,7 +208,7 @@ package final class Catalog: Sendable {
   ) throws(StorageError) -> Value {
     // Under a lock, the catalog is in the same folder as the media. Several nodes' isn't, and must not wait for theirs.
     if !isShared { try descriptions.withLock { $0 }?.store.checkClaim() }
-    let (value, changed, undescribed) = try writeTimes.time { () throws(StorageError) in
+    let (value, changed, undescribed) = try writeTimes.time(by: clock) { () throws(StorageError) in
       try commit(isolation, kind, isAudited ? AuditTrail.current : nil, body)
     }
     // First, because a description may take a store's time.

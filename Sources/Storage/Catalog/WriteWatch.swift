@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import Terms
 
 /// A write that holds the catalog for too long: others wait, all of them in SQLite, and in PostgreSQL those that need
 /// the same rows.
@@ -40,24 +41,16 @@ package final class WriteWatch: Sendable {
     var report: (@Sendable (HeldWrite) -> Void)?
   }
 
-  private let clock: @Sendable () -> Double
-  private let wake: @Sendable (_ seconds: Double, _ action: @escaping @Sendable () -> Void) -> Void
+  private let clock: Clock
+  private let start: Clock.Instant
+  /// Serial, so that it gets a thread even when others' work has taken all threads that concurrent queues share.
+  private let queue = DispatchQueue(label: "write watch")
   private let state = Mutex(State())
 
-  /// Creates a watch. `clock` returns seconds that don't depend on a clock that is set; `wake` calls an action after a
-  /// time, also while all threads of shared queues are blocked.
-  package init(
-    clock: @escaping @Sendable () -> Double = { Double(Timestamp.millisecondsSinceBoot) / 1000 },
-    wake: @escaping @Sendable (Double, @escaping @Sendable () -> Void) -> Void = WriteWatch.waker()
-  ) {
-    (self.clock, self.wake) = (clock, wake)
-  }
+  /// Creates a watch.
+  init(_ clock: Clock) { (self.clock, start) = (clock, clock.now) }
 
-  /// Returns a function that calls an action after a time, on a serial queue.
-  package static func waker() -> @Sendable (Double, @escaping @Sendable () -> Void) -> Void {
-    let queue = DispatchQueue(label: "write watch")
-    return { seconds, action in queue.asyncAfter(deadline: .now() + seconds, execute: action) }
-  }
+  private var now: Double { clock.seconds(since: start) }
 
   /// From now on, calls `report` with each write that holds the catalog for too long: once while it does, and again
   /// when it has ended.
@@ -68,7 +61,7 @@ package final class WriteWatch: Sendable {
 
   /// The write that has held the catalog for the longest time, if that is too long.
   package var current: HeldWrite? {
-    let now = clock()
+    let now = now
     return state.withLock { state in
       let oldest = state.holds.values.min { $0.since < $1.since }
       return oldest.flatMap { now - $0.since > Self.limitSeconds ? $0.held(at: now) : nil }
@@ -79,7 +72,7 @@ package final class WriteWatch: Sendable {
 
   /// Notes that a write has begun to hold the catalog. Returns its key.
   func begin(_ kind: StaticString) -> UInt64 {
-    let now = clock()
+    let now = now
     let (key, mustWake) = state.withLock { state in
       state.nextKey += 1
       state.holds[state.nextKey] = Hold(kind: kind, since: now)
@@ -95,7 +88,7 @@ package final class WriteWatch: Sendable {
 
   /// Notes that a write doesn't hold the catalog any more.
   func end(_ key: UInt64) {
-    let now = clock()
+    let now = now
     let (held, report) = state.withLock { state -> (HeldWrite?, (@Sendable (HeldWrite) -> Void)?) in
       guard let hold = state.holds.removeValue(forKey: key), now - hold.since > Self.limitSeconds else {
         return (nil, nil)
@@ -107,10 +100,10 @@ package final class WriteWatch: Sendable {
   }
 
   /// Looks at the writes once a second while there are any.
-  private func wakeLater() { wake(Self.limitSeconds) { [weak self] in self?.look() } }
+  private func wakeLater() { clock.after(Self.limitSeconds, on: queue) { [weak self] in self?.look() } }
 
   private func look() {
-    let now = clock()
+    let now = now
     let (held, report, goesOn) = state.withLock { state in
       var held: [HeldWrite] = []
       for (key, hold) in state.holds where !hold.isReported && now - hold.since > Self.limitSeconds {

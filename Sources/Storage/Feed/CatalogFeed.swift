@@ -1,4 +1,5 @@
 import Synchronization
+import Terms
 
 /// What other processes that share the catalog have done.
 package enum HeardFromOthers: Sendable {
@@ -18,12 +19,13 @@ final class CatalogFeed: Sendable {
   private let bus: any ChangeBus
   private let node: String
   /// Until when this process hears its own messages, too.
-  private let doubtsUntil = Mutex<ContinuousClock.Instant?>(nil)
+  private let doubtsUntil = Mutex<Clock.Instant?>(nil)
+  private let clock: Clock
 
   /// How long the bus may be silent before everything that was read earlier counts as outdated, in seconds.
   static let silenceSeconds = 5.0
 
-  init(_ bus: any ChangeBus, node: String) { (self.bus, self.node) = (bus, node) }
+  init(_ bus: any ChangeBus, node: String, _ clock: Clock) { (self.bus, self.node, self.clock) = (bus, node, clock) }
 
   /// Whether changes may have gone unheard for too long.
   var isSilent: Bool { bus.secondsSinceHeard.map { $0 > Self.silenceSeconds } ?? true }
@@ -39,9 +41,9 @@ final class CatalogFeed: Sendable {
   }
 
   /// Makes this process hear its own messages for an hour.
-  func doubtOwn() { doubtsUntil.withLock { $0 = .now + .seconds(3600) } }
+  func doubtOwn() { doubtsUntil.withLock { $0 = clock.instant(after: 3600) } }
 
-  private var doubtsOwn: Bool { doubtsUntil.withLock { $0.map { .now < $0 } ?? false } }
+  private var doubtsOwn: Bool { doubtsUntil.withLock { $0.map { clock.now < $0 } ?? false } }
 
   /// Tells the others how far an attempt has come.
   func announce(_ progress: AttemptProgress) throws(StorageError) {

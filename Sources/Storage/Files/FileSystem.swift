@@ -1,4 +1,5 @@
 import Glibc
+import Terms
 
 /// The few path operations that the media store needs. Each one blocks.
 package enum FileSystem {
@@ -143,7 +144,7 @@ package enum FileSystem {
   private static func fillIfEmpty(_ path: String, with bytes: [UInt8], _ patience: Duration) throws(StorageError) {
     let file = try FileDescriptor(path: path, flags: O_RDWR | O_CREAT | O_NOFOLLOW)
     var first = [0 as UInt8]
-    let deadline = ContinuousClock.now + patience
+    let deadline = Clock.system.now + patience
     while try file.read(into: &first) == 0 {
       if try file.lock() {
         guard try file.read(into: &first) == 0 else { break }
@@ -151,8 +152,9 @@ package enum FileSystem {
         try file.write(bytes.span)
         break
       }
-      guard ContinuousClock.now < deadline else { throw .inUse(path: path) }
-      usleep(10_000)
+      // Another process is writing it.
+      guard Clock.system.now < deadline else { throw .inUse(path: path) }
+      Clock.system.pause(0.01)
     }
     try file.sync()
   }

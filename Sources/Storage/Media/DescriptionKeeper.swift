@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import Terms
 
 /// Where the descriptions of recordings are kept. Thread-safe; every call blocks.
 package protocol DescriptionStore: Sendable {
@@ -35,7 +36,7 @@ package struct DescriptionKeeper: Sendable {
   let store: any DescriptionStore
   private let start: Start?
   private let onFailure: @Sendable (RecordingID, StorageError) -> Void
-  private let secondsSinceBoot: @Sendable () -> Double
+  private let clock: Clock
   private let waiting = Waiting()
 
   /// The recordings that are to be described later.
@@ -50,12 +51,10 @@ package struct DescriptionKeeper: Sendable {
   private let queues = (0..<16).map { DispatchQueue(label: "descriptions \($0)") }
 
   init(
-    store: any DescriptionStore, later start: Start? = nil,
-    secondsSinceBoot: @escaping @Sendable () -> Double = { Double(Timestamp.millisecondsSinceBoot) / 1000 },
+    store: any DescriptionStore, later start: Start? = nil, clock: Clock,
     onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
   ) {
-    (self.store, self.start, self.onFailure) = (store, start, onFailure)
-    self.secondsSinceBoot = secondsSinceBoot
+    (self.store, self.start, self.clock, self.onFailure) = (store, start, clock, onFailure)
   }
 
   /// Whether there are threads that may wait for the store.
@@ -81,11 +80,11 @@ package struct DescriptionKeeper: Sendable {
   ) -> Bool {
     queues[Int(id.hashValue.magnitude % UInt(queues.count))].sync {
       do {
-        var (described, askedAt) = (nil as Catalog.Undescribed?, secondsSinceBoot())
+        var (described, askedAt) = (nil as Catalog.Undescribed?, clock.now)
         while let row = try next(described) {
-          if secondsSinceBoot() - askedAt > Self.freshSeconds { try doubt() }
+          if clock.seconds(since: askedAt) > Self.freshSeconds { try doubt() }
           try store.describe(row.recording)
-          (described, askedAt) = (row, secondsSinceBoot())
+          (described, askedAt) = (row, clock.now)
         }
         return true
       } catch {

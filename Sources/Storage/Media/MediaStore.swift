@@ -30,6 +30,7 @@
 
 import Glibc
 import Synchronization
+import Terms
 
 /// A file that became an object: it is durable.
 package struct StoredFile: Sendable, Equatable {
@@ -203,10 +204,11 @@ package final class MediaStore: Sendable {
   package func claim(patience: Duration = .seconds(2)) throws(StorageError) {
     let path = lockPath
     let file = try FileDescriptor(path: path, flags: O_RDWR | O_CREAT)
-    let deadline = ContinuousClock.now + patience
+    let deadline = Clock.system.now + patience
     while try !file.lock() {
-      guard ContinuousClock.now < deadline else { throw .inUse(path: directory) }
-      usleep(10_000)
+      // Another process is about to end.
+      guard Clock.system.now < deadline else { throw .inUse(path: directory) }
+      Clock.system.pause(0.01)
     }
     let claim = try Claim(file)
     claimed.withLock { $0 = claim }

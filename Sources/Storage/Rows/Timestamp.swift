@@ -1,4 +1,5 @@
 import Foundation
+import Terms
 
 /// A time in UTC, to the millisecond.
 package struct Timestamp: Sendable, Hashable, Comparable {
@@ -11,18 +12,7 @@ package struct Timestamp: Sendable, Hashable, Comparable {
   }
 
   /// The current time of the system clock.
-  package static var now: Timestamp {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &time)
-    return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
-  }
-
-  /// Milliseconds since this machine was started, including those in which it slept. Nobody can set that clock.
-  static var millisecondsSinceBoot: Int64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_BOOTTIME, &time)
-    return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
-  }
+  package static var now: Timestamp { Clock.system.time }
 
   /// Identifies this start of this machine; "" if unknown.
   static let boot: String = {
@@ -80,6 +70,11 @@ package struct Timestamp: Sendable, Hashable, Comparable {
     }
     text.append(UInt8(ascii: mark))
   }
+}
+
+extension Clock {
+  /// The time of day.
+  package var time: Timestamp { Timestamp(milliseconds: wallMilliseconds) }
 }
 
 extension Timestamp: Codable {

@@ -2,6 +2,7 @@ import Dispatch
 import GRDB
 import Glibc
 import Synchronization
+import Terms
 
 // Inspects the file at a catalog's path before it is opened for use. A damaged catalog might claim that a recording
 // doesn't exist, so nothing is removed because of it before SQLite has checked it.
@@ -44,7 +45,7 @@ extension Catalog {
   private static func inspect(_ file: DatabaseQueue, withinSeconds seconds: Double) throws -> CatalogCondition {
     defer { try? file.close() }
     let interruption = Interruption(of: file)
-    interruption.begin(at: .now() + seconds)
+    interruption.begin(after: seconds)
     defer { interruption.end() }
     return try file.read { db in
       guard try passes("quick_check", db) else { return .unverified }
@@ -99,7 +100,7 @@ extension SQLiteEngine {
   }
 }
 
-/// Interrupts every statement on a database from a deadline until `end` is called. Does so repeatedly, because an
+/// Interrupts every statement on a database after some seconds until `end` is called. Does so repeatedly, because an
 /// interruption between two statements has no effect.
 private final class Interruption: Sendable {
   private let file: DatabaseQueue
@@ -109,11 +110,12 @@ private final class Interruption: Sendable {
 
   init(of file: DatabaseQueue) { self.file = file }
 
-  func begin(at deadline: DispatchTime) {
-    queue.asyncAfter(deadline: deadline) { [self] in
+  func begin(after seconds: Double) {
+    // The catalog is checked while it is opened, before there is a service.
+    Clock.system.after(seconds, on: queue) { [self] in
       guard !isOver.load(ordering: .sequentiallyConsistent) else { return }
       file.interrupt()
-      begin(at: .now() + 0.02)
+      begin(after: 0.02)
     }
   }
 

@@ -219,7 +219,7 @@ package struct DataCheck: Sendable {
         if try !media.isDescribed(recording) { still.append(recording) }
       }
       outdated = still
-      if !outdated.isEmpty, media.isLive { usleep(100_000) }
+      if !outdated.isEmpty, media.isLive { catalog.clock.pause(0.1) }
     }
     for recording in outdated {
       let path = "\(ObjectKey.description(of: recording.id))"

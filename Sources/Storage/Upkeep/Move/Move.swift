@@ -168,18 +168,20 @@ package struct Move {
     _ outcome: inout ObjectMove.Outcome, _ progress: (Double) -> Bool
   ) throws(StorageError) {
     let objects = ObjectMove(
-      source: source.media, target: target.media, isResumed: target.state != .new, waveformFault: waveformFault)
+      source: source.media, target: target.media, isResumed: target.state != .new, clock: source.catalog.clock,
+      waveformFault: waveformFault)
     let total = try source.catalog.movedWeight()
-    var (done, last, renewed) = (0.0, nil as RecordingID?, ContinuousClock.now)
+    let clock = source.catalog.clock
+    var (done, last, renewed) = (0.0, nil as RecordingID?, clock.now)
     while outcome.problems.count < Self.problemLimit {
       let groups = try source.catalog.movedPage(after: last, limit: Self.page)
       guard let end = groups.last?.recording.id else { return }
       try target.announcements?.announce(groups.flatMap { $0.recording.objects + $0.conversions.map(\.key) })
       let before = outcome.bytes
       try objects.run(groups, &outcome) { (bytes) throws(StorageError) in
-        if renewed + .seconds(Self.renewalSeconds) < .now {
+        if clock.seconds(since: renewed) > Self.renewalSeconds {
           try target.announcements?.renewAnnouncements()
-          renewed = .now
+          renewed = clock.now
         }
         return progress(min(1, (done + Double(bytes - before)) / total))
       }

@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import Terms
 
 /// Copies the files that rows name from one place to another, those of several recordings at once.
 struct ObjectMove: Sendable {
@@ -7,6 +8,7 @@ struct ObjectMove: Sendable {
   let target: any MovedMedia
   /// Whether an earlier run may have put files already.
   let isResumed: Bool
+  let clock: Clock
   /// Returns what is wrong with the waveform file at a path, or nil. No row has its SHA-256.
   let waveformFault: @Sendable (String) -> String?
 
@@ -54,7 +56,7 @@ struct ObjectMove: Sendable {
         }
       }
     }
-    while ended.wait(timeout: .now() + .milliseconds(100)) == .timedOut {
+    while !clock.wait(for: ended, seconds: 0.1) {
       do throws(StorageError) {
         if try !proceed(work.outcome.bytes) { work.stop(.cancelled) }
       } catch {
