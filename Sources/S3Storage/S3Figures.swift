@@ -36,7 +36,8 @@ package final class S3Figures: Sendable {
   /// Creates figures of nothing.
   package init() {}
 
-  /// Counts an attempt at a request: how it ended, the seconds that it took, and the bytes of its content and of the answer's.
+  /// Counts an attempt at a request: how it ended, the seconds that it took, and the bytes of its content and of the
+  /// answer's.
   func add(
     _ request: S3Request, _ outcome: Outcome, seconds taken: Double, sent: Int64, received: Int64
   ) {

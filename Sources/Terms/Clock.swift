@@ -74,7 +74,7 @@ package struct Clock: Sendable {
     }
   }
 
-  /// Takes an action on `queue` in `seconds`, or soon if that isn't positive. Without a queue, the action must be brief.
+  /// Takes an action on `queue` in `seconds`, or soon if that isn't positive. Without a queue, it must be brief.
   @discardableResult
   package func after(
     _ seconds: Double, on queue: DispatchQueue? = nil, _ action: @escaping @Sendable () -> Void
@@ -112,8 +112,15 @@ package struct Clock: Sendable {
 
   /// Blocks the calling thread for `seconds`.
   package func pause(_ seconds: Double) {
-    if hand != nil {
-      _ = wait(for: DispatchSemaphore(value: 0), seconds: seconds)
+    if let hand {
+      // While it is blocked, the work waits for the clock to be moved, so that it isn't under way.
+      let (end, isCounted) = (DispatchSemaphore(value: 0), Self.isCounted)
+      after(seconds) {
+        if isCounted { hand.begin() }
+        end.signal()
+      }
+      if isCounted { hand.end() }
+      end.wait()
     } else {
       let end = instant(after: seconds)
       while case let left = -self.seconds(since: end), left > 0 { usleep(UInt32(min(left, 0.9) * 1e6) + 1) }
@@ -156,8 +163,11 @@ package struct Clock: Sendable {
     guard let hand else { return queue.async(execute: work) }
     hand.begin()
     queue.async {
-      work()
+      Self.$isCounted.withValue(true) { work() }
       hand.end()
     }
   }
+
+  /// Whether the current thread does work that is counted.
+  @TaskLocal private static var isCounted = false
 }

@@ -177,7 +177,7 @@ import Webhooks
       let id = try #require(RecordingID(things.recording))
       try keyed.bench.makeWaveform(of: try #require(try keyed.bench.catalog.recording(id)))
     }
-    try await keyed.bench.eventually { keyed.bench.runner.live.count == 0 }
+    await keyed.bench.allEnd()
     let all = routes(keyed.bench.context).filter { $0.pattern.contains("{id}") && $0.pattern.hasPrefix("/v1/") }
     // Their owner has just read them.
     let path = "/v1/recordings/\(theirs.recording)"

@@ -88,7 +88,7 @@ import Testing
     }
     #expect(try await state().contains("\"state\":\"queued\""))
     bench.runner.submit(job)
-    try await bench.eventually { bench.runner.live[job.id]?.fraction == 0.5 }
+    await bench.until(job.id) { $0?.fraction == 0.5 }
     #expect(try await state().contains("\"progress\":0.5"))
     try await bench.openGate(job.id)
     _ = try await bench.finished(job.id)

@@ -118,7 +118,7 @@ import Testing
     try #require(isMade)
     let id = try await keyed.recording()
     let job = try #require(try keyed.bench.catalog.recording(id)?.waveformJob)
-    try await keyed.bench.eventually { keyed.bench.isRunning(job) }
+    await keyed.bench.begun(job)
     async let waiting = keyed.status(.get, "/v1/jobs/\(job)?wait=60")
     try await keyed.bench.eventually { keyed.bench.runner.live.waiterCount(of: job) == 1 }
     if isRevoked { try keyed.replaceKeys(KeyedBench.line("theirs", tenant: "theirs", ["read"])) }

@@ -58,7 +58,7 @@ import Testing
     // Occupies the one worker for the whole test, so no other job runs.
     let first = try bench.waveformJob()
     bench.runner.submit(first)
-    try await bench.eventually { bench.isRunning(first.id) }
+    await bench.begun(first.id)
     let uploaded = try await bench.respond(.post, "/v1/recordings", fields: ["Idempotency-Key": "k"], body: "RIFF")
     #expect(uploaded.status == .created)
     let recording = try await checkTag(bench, uploaded)

@@ -37,7 +37,7 @@ import Webhooks
     #expect(refused.status == 429 && refused.says("limit_queued_jobs") && refused.fields["Retry-After"] != nil)
     #expect(try bench.catalog.recordings(limit: 9).count == 1)
     try bench.releaseAll()
-    try await bench.eventually { bench.runner.live.count == 0 }
+    await bench.allEnd()
     let taken = try await bench.tus.patch(uploads[1], at: 4, "")
     #expect(taken.status == 204 && taken.fields["Stillwave-Recording"] != nil)
     #expect(try bench.catalog.recordings(limit: 9).count == 2)
@@ -68,7 +68,7 @@ import Webhooks
     _ = try await bench.finished(job.id)
     // The crowd's first job was already running.
     #expect(bench.starts[1].hasPrefix(job.id.text))
-    try await bench.eventually { bench.runner.live.count == 0 }
+    await bench.allEnd()
     // Its room is free again.
     #expect(try await denoise(bench, source, from: crowd).status == .accepted)
     await bench.runner.stop()
@@ -157,7 +157,7 @@ import Webhooks
     try FileManager.default.removeItem(atPath: folder.path + "/starts")
     let second = try TestBench(in: folder) { $0.workerCount = 1 }
     try second.runner.resume()
-    try await second.eventually { second.runner.live.count == 0 }
+    await second.allEnd()
     // Only one of the crowd's five precedes the other client's.
     #expect(second.order(of: jobs[5].id) == 1)
     await second.runner.stop()

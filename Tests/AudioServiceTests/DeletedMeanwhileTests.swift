@@ -49,7 +49,7 @@ import Testing
     let job = Job(id: id, kind: .waveform, recording: try bench.recording(state: .queued, job: id).id)
     try bench.catalog.insert(job)
     bench.runner.submit(job)
-    try await bench.eventually { bench.runner.live[id] == nil }
+    await bench.until(id) { $0 == nil }
     try await expectNothingLeft(of: job, on: bench)
   }
 
@@ -79,7 +79,7 @@ import Testing
     let before = try names("recordings/\(source.id)", of: bench)
     _ = try await bench.respond(.get, "/v1/recordings/\(source.id)/audio?format=flac")
     let job = try #require(try bench.catalog.jobs(limit: 1).first)
-    try await bench.eventually { bench.runner.live[job.id] == nil }
+    await bench.until(job.id) { $0 == nil }
     await bench.runner.stop()
     #expect(job.state == .cancelled)
     #expect(try bench.catalog.conversion(of: source.id, to: "flac") == nil)
@@ -95,7 +95,7 @@ import Testing
     _ = try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise")
     let job = try #require(try bench.catalog.jobs(limit: 1).first)
     let output = try #require(job.output)
-    try await bench.eventually { bench.runner.live[job.id] == nil }
+    await bench.until(job.id) { $0 == nil }
     await bench.runner.stop()
     #expect(try names("jobs", of: bench) == [] && !names("recordings", of: bench).contains(output.text))
     #expect(try bench.catalog.job(job.id)?.state == .cancelled && bench.catalog.recording(output) == nil)
@@ -157,7 +157,7 @@ import Testing
     // The part of a deletion that comes before the runner learns of it.
     _ = try bench.catalog.deleteRecording(job.recording)
     try await bench.releaseProbe()
-    try await bench.eventually { bench.runner.live[job.id] == nil }
+    await bench.until(job.id) { $0 == nil }
     await bench.runner.stop()
     #expect(try names("jobs", of: bench) == [])
     #expect(bench.starts.count == 1 && bench.logged.failures == [])

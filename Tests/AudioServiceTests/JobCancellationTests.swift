@@ -11,7 +11,7 @@ import Testing
     #expect(response.status.code == 202)
     let now = try #require(try bench.catalog.job(job.id))
     #expect(now.state == .cancelled && now.finishedAt != nil)
-    try await bench.eventually { bench.runner.live[job.id] == nil }
+    await bench.until(job.id) { $0 == nil }
     try await bench.eventually { !FileManager.default.fileExists(atPath: bench.store.workFolder(of: job.id)) }
   }
 
@@ -32,7 +32,7 @@ import Testing
     let (first, second) = (try bench.waveformJob(), try bench.waveformJob())
     bench.runner.submit(first)
     bench.runner.submit(second)
-    try await bench.eventually { bench.runner.live[first.id]?.fraction == 0.5 }
+    await bench.until(first.id) { $0?.fraction == 0.5 }
     try await cancel(first, on: bench)
     #expect(try bench.catalog.job(first.id)?.progress == 0.5)
     try await bench.openGate(second.id)
@@ -56,7 +56,7 @@ import Testing
     _ = try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise")
     let job = try #require(try bench.catalog.jobs(limit: 1).first)
     let output = try #require(job.output)
-    try await bench.eventually { bench.runner.live[job.id]?.fraction == 0.5 }
+    await bench.until(job.id) { $0?.fraction == 0.5 }
     try await cancel(job, on: bench)
     #expect(try bench.catalog.recording(output) == nil)
     #expect(try bench.catalog.recording(source.id) != nil)
@@ -72,7 +72,7 @@ import Testing
     let source = try bench.recording()
     _ = try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise")
     let job = try #require(try bench.catalog.jobs(limit: 1).first)
-    try await bench.eventually { bench.isRunning(job.id) }
+    await bench.begun(job.id)
     #expect(try await bench.respond(.delete, "/v1/recordings/\(source.id)").status.code == 204)
     #expect(try bench.catalog.job(job.id)?.state == .cancelled)
     #expect(try bench.catalog.recordings(limit: 10).isEmpty)
@@ -94,7 +94,7 @@ import Testing
     let bench = try TestBench(script: "[ -e \"$folder/again\" ] || exec sleep 1000; finish")
     let job = try bench.waveformJob()
     bench.runner.submit(job)
-    try await bench.eventually { bench.isRunning(job.id) }
+    await bench.begun(job.id)
     try await cancel(job, on: bench)
     try Data().write(to: URL(fileURLWithPath: bench.folder.path + "/again"))
     let response = try await bench.respond(.post, "/v1/recordings/\(job.recording)/waveform")

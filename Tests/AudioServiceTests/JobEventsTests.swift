@@ -116,7 +116,7 @@ import Testing
     let job = try bench.waveformJob()
     for step in ["-2", "-3"] { try bench.makeGate(job.id, step) }
     bench.runner.submit(job)
-    try await bench.eventually { bench.runner.live[job.id]?.fraction == 0.1 }
+    await bench.until(job.id) { $0?.fraction == 0.1 }
     let first = try await Events(bench, job.id)
     #expect(try await first.next()?.id == "1-100")
     // Nothing has happened since, so only the opening arrives.
@@ -126,7 +126,7 @@ import Testing
     #expect(try await same.next()?.id == "1-200")
     // Events while no client listens are delivered on the next connection.
     try await bench.openGate(job.id, "-2")
-    try await bench.eventually { bench.runner.live[job.id]?.fraction == 0.3 }
+    await bench.until(job.id) { $0?.fraction == 0.3 }
     let again = try await Events(bench, job.id, last: "1-200")
     #expect(try await again.next()?.id == "1-300")
     try await bench.openGate(job.id, "-3")
@@ -141,7 +141,7 @@ import Testing
     let job = try bench.waveformJob()
     try bench.makeGate(job.id, "-2")
     bench.runner.submit(job)
-    try await bench.eventually { bench.runner.live[job.id]?.fraction == 0.7 }
+    await bench.until(job.id) { $0?.fraction == 0.7 }
     let events = try await Events(bench, job.id, last: "1-700")
     #expect(try await events.piece() == "retry: 2000\n\n")
     try await bench.openGate(job.id)
@@ -164,7 +164,7 @@ import Testing
     let bench = try TestBench(script: "gate; finish")
     let job = try bench.waveformJob()
     bench.runner.submit(job)
-    try await bench.eventually { bench.isRunning(job.id) }
+    await bench.begun(job.id)
     let events = try await Events(bench, job.id)
     #expect(try await events.next()?.name == "progress")
     let rest = Task { () -> Bool in
@@ -237,7 +237,7 @@ import Testing
     let job = try bench.waveformJob()
     try bench.makeGate(job.id, "-2")
     bench.runner.submit(job)
-    try await bench.eventually { bench.runner.live[job.id]?.fraction == 0.1 }
+    await bench.until(job.id) { $0?.fraction == 0.1 }
     let count = 1000
     try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<count {

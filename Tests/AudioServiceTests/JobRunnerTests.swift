@@ -35,11 +35,11 @@ import Testing
     func version() throws -> Int? { try other.read { try Int.fetchOne($0, sql: "PRAGMA data_version") } }
     let (before, idle) = (writes.load(ordering: .relaxed), try version())
     bench.runner.submit(job)
-    try await bench.eventually { bench.isRunning(job.id) }
+    await bench.begun(job.id)
     let begun = try version()
     #expect(writes.load(ordering: .relaxed) == before + 1 && begun != idle)
     for (step, progress) in [("", 0.1), ("-2", 0.5)] {
-      try await bench.eventually { bench.runner.live[job.id]?.fraction == progress }
+      await bench.until(job.id) { $0?.fraction == progress }
       #expect(try writes.load(ordering: .relaxed) == before + 1 && version() == begun)
       try await bench.openGate(job.id, step)
     }
@@ -275,7 +275,7 @@ import Testing
     let bench = try TestBench(script: "gate; failure unsupported_media false")
     let job = try bench.waveformJob()
     bench.runner.submit(job)
-    try await bench.eventually { bench.isRunning(job.id) }
+    await bench.begun(job.id)
     var configuration = GRDB.Configuration()
     configuration.busyMode = .timeout(60)
     let other = try DatabaseQueue(

@@ -46,7 +46,7 @@ import Testing
     func finish(_ attempt: Int) async throws {
       let bench = attempt == 1 ? first : second
       try await bench.openGate(job.id, "-\(attempt)")
-      try await bench.eventually { bench.runner.live[job.id] == nil }
+      await bench.until(job.id) { $0 == nil }
     }
 
     /// Expects that the job has the second attempt's result, and that nothing else is left.

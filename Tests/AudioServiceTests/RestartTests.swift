@@ -50,7 +50,7 @@ import Testing
         try bench.runner.resume()
       }
       let id = try #require(job?.id)
-      try await bench.eventually { bench.isRunning(id) }
+      await bench.begun(id)
       await bench.runner.stop()
     }
     let bench = try TestBench(script: "[ $attempt -gt 6 ] || kill -9 $$; finish", in: folder)

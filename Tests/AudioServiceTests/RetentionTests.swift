@@ -40,7 +40,7 @@ import Testing
     let denoise = Job(kind: .denoise, recording: source.id, output: made)
     try bench.catalog.insert(Recording(id: made, name: "made.wav", format: source.format), jobs: [denoise])
     bench.runner.submit(job)
-    try await bench.eventually { bench.isRunning(job.id) }
+    await bench.begun(job.id)
     let later = Timestamp(milliseconds: Timestamp.now.milliseconds + 10)
     #expect(Retention(bench.context, bench.catalog).sweep(createdBefore: later) == 1)
     #expect(try bench.catalog.recording(idle.id) == nil)

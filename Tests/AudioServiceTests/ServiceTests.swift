@@ -65,7 +65,7 @@ import Webhooks
     try bench.makeGate(job.id, "-last")
     bench.runner.submit(job)
     bench.runner.submit(waiting)
-    try await bench.eventually { bench.runner.live[job.id]?.fraction == 0.25 }
+    await bench.until(job.id) { $0?.fraction == 0.25 }
     let running = try await json(bench.respond(.get, "/v1/jobs/\(job.id)"))
     #expect(running["state"] as? String == "running" && running["progress"] as? Double == 0.25)
     #expect(running["eta"] is Double && running["attempts"] as? Int == 1 && running["started_at"] is String)

@@ -246,9 +246,28 @@ final class TestBench: Sendable {
     }
   }
 
+  /// Returns when a job's state, nil if it isn't live, meets a condition. Its changes wake the caller.
+  func until(_ id: JobID, _ condition: (LiveJob?) -> Bool) async {
+    while true {
+      let look = runner.live.look(at: id)
+      if condition(runner.live[id]) { return }
+      await runner.live.waitForChange(of: id, since: look, seconds: .infinity)
+    }
+  }
+
+  /// Returns when a job's child runs.
+  func begun(_ id: JobID) async { await until(id) { $0?.isRunning == true } }
+
+  /// Returns when all jobs have ended.
+  func allEnd() async {
+    for id in runner.known { await until(id) { $0 == nil } }
+    // A job is forgotten just before it isn't live any more.
+    runner.queue.sync {}
+  }
+
   /// Waits until the job has reached its last state and its child is gone, and returns the job.
   func finished(_ id: JobID) async throws -> Job {
-    try await eventually { runner.live[id] == nil }
+    await until(id) { $0 == nil }
     let job = try #require(try catalog.job(id))
     #expect(job.state.isFinished)
     return job

@@ -60,7 +60,7 @@ import Webhooks
 
     let slow = try self.bench(script: "exec sleep 1000")
     let job = try await denoise(slow, callback: receiver.url)
-    try await slow.eventually { slow.isRunning(job) }
+    await slow.begun(job)
     #expect(try await slow.respond(.delete, "/v1/jobs/\(job)").status == .accepted)
     try await slow.eventually { try waiting(slow) == 0 }
     let last = String(decoding: try #require(receiver.received.last).body, as: UTF8.self)
