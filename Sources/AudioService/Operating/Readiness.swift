@@ -88,8 +88,8 @@ final class Readiness: Sendable {
         return (nil, state.nextKey, !state.isLooking)
       }
       if let known { return caller.resume(returning: known) }
-      if starts { clock.async(on: worker) { [self] in found(look(), hasEnded: true) } }
       clock.after(patienceSeconds, on: timers) { [weak self] in self?.losePatience(key) }
+      if starts { clock.async(on: worker) { [self] in found(look(), hasEnded: true) } }
     }
   }
 
