@@ -17,8 +17,8 @@ let checkedInDebug: [SwiftSetting] = [
 /// For modules that compute, and their tests: loops over seconds of sound take ten times as long without optimization.
 let computing: [SwiftSetting] = [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
-/// The test targets to build, from `STILLWAVE_TESTS=DenoiseTests,JobsTests`: fewer of them build sooner. `all` means all
-/// of them, but not the programs that only measure. If it isn't set, everything is built.
+/// The test targets to build, from `STILLWAVE_TESTS=DenoiseTests,JobsTests`: fewer of them build sooner. `all` means
+/// all of them, but not the programs that only measure. If it isn't set, everything is built.
 let chosenTests = Context.environment["STILLWAVE_TESTS"]?.split(separator: ",").map(String.init)
 
 let package = Package(

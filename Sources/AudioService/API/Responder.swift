@@ -10,8 +10,9 @@ func responder(
   let all = routes(context) + [ViewerFiles.route]
   let served = configuration.cluster.role.answersClients ? all : all.filter(\.isForOperators)
   var responder: any HTTPResponder = Router(
-    routes: served.map { context.forwarded?.forwarding($0) ?? $0 }.map(context.answeringDeleted).map(context.auditing).map(
-      gate.guarding), unrouted: gate.refuse
+    routes: served.map { context.forwarded?.forwarding($0) ?? $0 }.map(context.answeringDeleted).map(context.auditing)
+      .map(
+        gate.guarding), unrouted: gate.refuse
   ) { error, request in
     var response = problem(error, request)
     if request.isTus { response.fields["Tus-Resumable"] = Tus.version }

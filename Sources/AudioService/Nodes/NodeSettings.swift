@@ -77,7 +77,8 @@ extension Setting {
       configuration.cluster.nodes.listen = try address(text, "cluster-listen") { ListeningAddress($0) != nil }
     },
     Setting(
-      "cluster-address", "HOST:PORT", "Address and port where other nodes reach it, if that differs.", default: "--cluster-listen"
+      "cluster-address", "HOST:PORT", "Address and port where other nodes reach it, if that differs.",
+      default: "--cluster-listen"
     ) { (text: String, configuration) throws(SettingError) in
       configuration.cluster.nodes.address = try address(text, "cluster-address", ListeningAddress.canBeCalled)
     },

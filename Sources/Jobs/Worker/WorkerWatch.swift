@@ -3,7 +3,8 @@ import Glibc
 import Synchronization
 import Terms
 
-/// Looks at what workers and readers use, once a second while there are any, and ends those that exceed their allowance.
+/// Looks at what workers and readers use, once a second while there are any, and ends those that exceed their
+/// allowance.
 ///
 /// A worker can start no thread and make no file, and the user that ffmpeg runs as under root has a limit of threads.
 /// This holds a program in ffmpeg's place where the system has no such limit.

@@ -50,9 +50,9 @@ package protocol Blobs: Sendable {
   /// S3: nil unless the cache has all of it.
   func fileAtHand(_ key: ObjectKey) -> LocalFile?
 
-  /// Returns the SHA-256 of an object as it is in the store, as 64 lower-case hexadecimal digits; nil if `goesOn`, which
-  /// gets the length of each piece after it was read, returns false. What memory or a cache has of it isn't believed,
-  /// and nothing is kept there.
+  /// Returns the SHA-256 of an object as it is in the store, as 64 lower-case hexadecimal digits; nil if `goesOn`,
+  /// which gets the length of each piece after it was read, returns false. What memory or a cache has of it isn't
+  /// believed, and nothing is kept there.
   ///
   /// Throws `.io` with `ENOENT` if there is no object. S3: GETs of 4 MiB.
   func storedSHA256(

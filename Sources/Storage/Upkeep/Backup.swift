@@ -11,9 +11,9 @@ import Glibc
 //
 // The catalog is copied first, then the files. Files never change once they have a row, so those of a recording in the
 // catalog are right whenever they are read; a recording deleted in between is dropped from the backup too. The bytes of
-// an upload that has ended in between are a recording's by now, whose rows, with those of the labels that it brought, are
-// read from the live catalog. The backup
-// appears under its name once all of it is on disk; in an existing empty folder, SHA256SUMS appears last.
+// an upload that has ended in between are a recording's by now, whose rows, with those of the labels that it brought,
+// are read from the live catalog. The backup appears under its name once all of it is on disk; in an existing empty
+// folder, SHA256SUMS appears last.
 
 /// Copies a data directory to a backup, even while a service uses it.
 package struct Backup: Sendable {
@@ -215,8 +215,8 @@ private struct BackupContents {
     try take(recording, from: source + "/recordings/" + recording.id.text, catalog)
   }
 
-  /// Returns the row of the recording that an upload has become, and those of its labels and of the job that found them:
-  /// without that, the labels would be taken in again when the waveform is rebuilt. Nil if there is no recording.
+  /// Returns the row of the recording that an upload has become, and those of its labels and of the job that found
+  /// them: without that, the labels would be taken in again when the waveform is rebuilt. Nil if there is no recording.
   private static func rows(
     madeOf upload: UploadID, in path: String
   ) throws(StorageError) -> (Recording, [(table: String, row: SQLRow)])? {
