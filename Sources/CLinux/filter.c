@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -149,6 +150,11 @@ static int make(struct filter *filter, bool writes, const char *executed, uint32
     allow_all(filter, workers, COUNT(workers));
     // The mode must not leave a lent file accessible to others: see stillwave_take_back.
     allow_bits(filter, "fchmod", 1, 07077, 0);
+    // By its standard input, its only socket, a reader gets the file that a preview goes into.
+    if (!writes)
+      allow_if(filter, "recvmsg", 2,
+               (struct scmp_arg_cmp[]){SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, UINT32_MAX, STDIN_FILENO),
+                                       SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, UINT32_MAX, MSG_CMSG_CLOEXEC)});
   } else {
     // Only threads of this process, without new namespaces. A worker has started its threads.
     static const uint64_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |

@@ -25,7 +25,8 @@ int stillwave_send_order(int socket, const void *label, size_t count, int input,
   ssize_t sent;
   do sent = sendmsg(socket, &message, MSG_NOSIGNAL);
   while (sent < 0 && errno == EINTR);
-  return sent < 0 ? errno : 0;
+  if (sent < 0) return errno;
+  return (size_t)sent == count ? 0 : EAGAIN;
 }
 
 ssize_t stillwave_receive_order(int socket, void *label, size_t count, int *input, int *output) {
@@ -37,10 +38,8 @@ ssize_t stillwave_receive_order(int socket, void *label, size_t count, int *inpu
   do received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   while (received < 0 && errno == EINTR);
   if (received <= 0) return received;
-  if (message.msg_controllen < CMSG_LEN(2 * sizeof(int)) || control.header.cmsg_type != SCM_RIGHTS) {
-    errno = EBADMSG;
-    return -1;
-  }
+  *input = *output = -1;
+  if (message.msg_controllen < CMSG_LEN(2 * sizeof(int)) || control.header.cmsg_type != SCM_RIGHTS) return received;
   memcpy(input, CMSG_DATA(&control.header), sizeof *input);
   memcpy(output, CMSG_DATA(&control.header) + sizeof *input, sizeof *output);
   return received;

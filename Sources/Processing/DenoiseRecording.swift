@@ -39,6 +39,7 @@ struct DenoiseRecording {
   var findsNoiseRegions = false
   /// The file of the noise profile if the parameters name one.
   var profilePath: String?
+  var opened = OpenedFiles()
   /// The source's noise regions, best first, for parameters without a noise; nil to look for them.
   var knownRegions: [NoiseRegion]?
   /// The part of the result to write; nil for all of it.
@@ -57,12 +58,14 @@ struct DenoiseRecording {
   /// decodes to, and its rate, channels, and (if the format can hold it) depth. With a window, it has that window's
   /// frames, with the same bits as in the whole; only a few seconds around the window are read.
   func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> DenoiseOutcome {
-    let reader = try Processing.audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
+    let reader = try Processing.audio { () throws(AudioIOError) in
+      try AudioReader(path: source, limits: limits, map: opened.map)
+    }
     let format = reader.format
     let length = ExpectedLength(reader, path: source)
     let learner = NoiseLearner(
       source: source, noise: parameters.noise, found: knownRegions, limits: limits, profilePath: profilePath,
-      map: reader.map)
+      profileFile: opened.profile, map: reader.map)
     let share = shareOfLearning(learner, expected: length.total ?? length.estimate ?? 1, format.sampleRate)
     func report(_ fraction: Double, ready: Int64) {
       progress(
@@ -170,7 +173,7 @@ private struct DenoisedFile: ~Copyable {
   init(_ job: DenoiseRecording, source: AudioFormat, expectedFrames: Int64) throws(ProcessingError) {
     let audio = try Processing.audio { () throws(AudioIOError) in
       try AudioWriter(
-        creating: job.output, format: job.format(for: source), expectedFrames: expectedFrames,
+        creating: job.output, or: job.opened.output, format: job.format(for: source), expectedFrames: expectedFrames,
         tags: SoundTags(path: job.source))
     }
     let requantiser = Requantiser(

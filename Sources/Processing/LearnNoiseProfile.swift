@@ -16,10 +16,11 @@ struct LearnNoiseProfile {
   let source: String
   let work: NoiseProfileWork
   var limits = AudioLimits()
+  var opened = OpenedFiles()
 
   /// Throws `.denoise(.silentRegion)` if there is only digital silence.
   func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> NoiseProfileOutcome {
-    let reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits) }
+    let reader = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits, map: opened.map) }
     let length = ExpectedLength(reader, path: source)
     let learner = NoiseLearner(
       source: source, noise: work.noise, found: work.noiseRegions, limits: limits, map: reader.map)
@@ -39,9 +40,9 @@ struct LearnNoiseProfile {
   }
 
   private func write(_ file: NoiseProfileFile) throws(ProcessingError) {
-    let descriptor = unsafe open(work.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+    let descriptor = opened.output ?? (unsafe open(work.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666))
     guard descriptor >= 0 else { throw .system(operation: "open", path: work.output, errno: errno) }
-    defer { close(descriptor) }
+    defer { if opened.output == nil { close(descriptor) } }
     var rest = file.bytes()[...]
     while !rest.isEmpty {
       let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }

@@ -23,8 +23,9 @@ struct NoiseLearner {
   /// The regions found before, best first; nil to look for them if `noise` is nil.
   var found: [NoiseRegion]?
   let limits: AudioLimits
-  /// The file of the profile if `noise` is one.
+  /// The file of the profile if `noise` is one, and its descriptor if it is open already.
   var profilePath: String?
+  var profileFile: Int32?
   /// Whether digital silence in a region counts, to measure the region as it is.
   var countsSilence = false
   /// The file's sound map, if already known.
@@ -76,7 +77,7 @@ struct NoiseLearner {
     if let found {
       regions = found
     } else {
-      regions = try FindNoiseRegions(source: source, limits: limits).run { frames, _ in
+      regions = try FindNoiseRegions(source: source, limits: limits, map: map).run { frames, _ in
         first = frames / 2
         progress(first)
       }
@@ -103,7 +104,10 @@ struct NoiseLearner {
   private func known(_ name: String) throws(ProcessingError) -> LearntNoise {
     let (path, format) = (profilePath ?? name, try open().format)
     let density: NoiseDensity
-    do { density = try NoiseProfileFile(path: path).density } catch { throw .profile(path: path, error) }
+    do throws(NoiseProfileFile.Fault) {
+      let file = if let profileFile { try NoiseProfileFile(profileFile) } else { try NoiseProfileFile(path: path) }
+      density = file.density
+    } catch { throw .profile(path: path, error) }
     return LearntNoise(
       course: NoiseCourse(density.profile(sampleRate: format.sampleRate, channels: format.channels)),
       source: .profile(name),

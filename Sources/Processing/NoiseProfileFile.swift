@@ -46,6 +46,11 @@ package struct NoiseProfileFile: Sendable, Equatable {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .unreadable(errno) }
     defer { close(descriptor) }
+    try self.init(descriptor)
+  }
+
+  /// Reads an open file, from its position on. Blocks.
+  init(_ descriptor: Int32) throws(Fault) {
     var bytes: [UInt8] = []
     while true {
       let piece = unsafe [UInt8](unsafeUninitializedCapacity: 1 << 20) { buffer, count in

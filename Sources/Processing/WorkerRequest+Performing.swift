@@ -10,21 +10,23 @@ extension WorkerRequest {
 
   /// Starts ffmpeg if the work needs it, which the fence would prevent. The source isn't read before the returned
   /// function is called.
-  package func begin() throws(ProcessingError) -> Begun {
+  package func begin() throws(ProcessingError) -> Begun { try begin(OpenedFiles()) }
+
+  func begin(_ opened: OpenedFiles) throws(ProcessingError) -> Begun {
     switch work {
     case .probe: try beginProbe()
     case .intake(let work): try begin(work)
     case .ffmpegCheck: try beginFFmpegCheck()
     case .waveform(let work): try begin(work)
-    case .denoise(let work): try begin(work)
+    case .denoise(let work): try begin(work, opened)
     case .convert(let work): try begin(work)
     case .noiseRegions(let copy): try beginNoiseRegions(copy)
     case .loudness(let copy): try beginLoudness(copy)
     case .trim(let work): try begin(work)
-    case .noiseProfile(let work): try begin(work)
+    case .noiseProfile(let work): try begin(work, opened)
     case .spectrum(let window):
       { (_) throws(ProcessingError) in
-        .measured(try MeasureSpectrum(source: source, window: window, limits: limits).run())
+        .measured(try MeasureSpectrum(source: source, window: window, limits: limits, map: opened.map).run())
       }
     }
   }
@@ -94,7 +96,7 @@ extension WorkerRequest {
     return try? MediaTexts(path: source, facts: facts, with: reader(demuxer), in: fencing)
   }
 
-  private func begin(_ work: DenoiseWork) throws(ProcessingError) -> Begun {
+  private func begin(_ work: DenoiseWork, _ opened: OpenedFiles) throws(ProcessingError) -> Begun {
     let decoding = try decode(work.copy)
     var (encoding, tracks): ((any CleanedFile)?, CopiedTracks?) = (nil, nil)
     if let replacement = work.replacement { (encoding, tracks) = try encode(replacement) }
@@ -103,7 +105,8 @@ extension WorkerRequest {
       let recording = DenoiseRecording(
         source: try sound(decoding, work.copy, progress), output: work.output, pyramid: work.pyramid,
         parameters: work.parameters, limits: limits, findsNoiseRegions: work.findsNoiseRegions,
-        profilePath: work.profilePath, knownRegions: work.noiseRegions, window: work.window, isDurable: work.isDurable,
+        profilePath: work.profilePath, opened: opened, knownRegions: work.noiseRegions, window: work.window,
+        isDurable: work.isDurable,
         usesSecondThread: threadCount > 1, encoding: cleaned)
       var outcome =
         if let target = work.parameters.loudness {
@@ -193,11 +196,12 @@ extension WorkerRequest {
     }
   }
 
-  private func begin(_ work: NoiseProfileWork) throws(ProcessingError) -> Begun {
+  private func begin(_ work: NoiseProfileWork, _ opened: OpenedFiles) throws(ProcessingError) -> Begun {
     let decoding = try decode(work.copy)
     return { (progress) throws(ProcessingError) in
       let sound = try sound(decoding, work.copy, progress)
-      return .profileLearnt(try LearnNoiseProfile(source: sound, work: work, limits: limits).run(progress: progress))
+      return .profileLearnt(
+        try LearnNoiseProfile(source: sound, work: work, limits: limits, opened: opened).run(progress: progress))
     }
   }
 

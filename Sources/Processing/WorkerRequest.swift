@@ -9,7 +9,8 @@ import Terms
 //
 //   {"ffmpeg":"…","fence":{…},"folder":"…","limits":{…},"source":"…","threads":2,"work":{"waveform":{"_0":{…}}}}
 //
-// A worker answers with `WorkerReport`s. The commands perform the same requests in their own process, without a fence.
+// A worker answers with `WorkerReport`s. Readers get such lines, too (see `ReaderRequest`). The commands perform the
+// same requests in their own process, without a fence.
 
 /// Work on one file.
 package struct WorkerRequest: Codable, Sendable, Equatable {
@@ -287,12 +288,25 @@ extension WorkerRequest {
       line += piece.prefix(count)
       guard line.count <= Self.sizeLimit else { throw .request(.tooLong) }
     }
-    guard
-      let request = try? JSONDecoder().decode(WorkerRequest.self, from: Data(line.prefix { $0 != UInt8(ascii: "\n") }))
-    else {
+    guard let request = WorkerRequest(line: line.prefix { $0 != UInt8(ascii: "\n") }) else {
       throw .request(.malformed)
     }
     self = request
+  }
+
+  /// Parses a line without its newline; nil if it's invalid.
+  init?(line: ArraySlice<UInt8>) {
+    guard let request = try? JSONDecoder().decode(WorkerRequest.self, from: Data(line)) else { return nil }
+    self = request
+  }
+
+  /// The file that a reader's work writes, and that of its noise profile; nil if it writes none.
+  package var readerFiles: (output: String, profile: String?)? {
+    switch work {
+    case .denoise(let work): (work.output, work.profilePath)
+    case .noiseProfile(let work): (work.output, nil)
+    default: nil
+    }
   }
 
   /// The pyramid file that the work writes, if any.

@@ -26,7 +26,7 @@ struct WorkerTemplateCommand: ParsableCommand {
       let count = unsafe order.withUnsafeMutableBytes { order in
         unsafe stillwave_receive_order(STDIN_FILENO, order.baseAddress, order.count, &input, &output)
       }
-      guard count > 0 else { return }
+      guard count > 0, input >= 0 else { return }
       switch stillwave_fork_sibling() {
       case 0: become(order[..<count], input, output)
       case -1: answer(0)

@@ -13,7 +13,9 @@ import Testing
 @Suite struct DenoisePreviewTests {
   static let script = """
     case $command in
-      denoise) echo "$regions" > "$folder/regions"; finish; echo "RIFF of ${output##*/}" > "$output" ;;
+      denoise)
+        echo "$regions" > "$folder/regions"
+        report=$(finish); echo "RIFF of ${output##*/}" > "$output"; echo "$report" ;;
       *) echo '{"spectrum":{"frequencies":[0,20.83],"power_db":[-81.2,-77]}}' ;;
     esac
     """

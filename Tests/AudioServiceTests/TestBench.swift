@@ -87,7 +87,7 @@ final class TestBench: Sendable {
 
   private static func writeProgram(_ script: String, folder: String) throws {
     let text = #"""
-      read -r request
+      read -r request || exit
       member() {
         case $request in *"\"$1\":\""*) value=${request#*"\"$1\":\""}; value=${value%%\"*} ;; *) value= ;; esac
       }
@@ -103,7 +103,7 @@ final class TestBench: Sendable {
       work=${pyramid%/*}; job=${work##*/}; attempt=${pyramid##*/}; attempt=${attempt%%-*}
       folder='\#(folder)'
       progress() { echo "{\"progress\":{\"fraction\":$1,\"ready_frames\":0,\"total_frames\":1000}}"; }
-      failure() { echo "{\"error\":{\"code\":\"$1\",\"detail\":\"It failed.\",\"retry\":$2}}"; exit 1; }
+      failure() { echo "{\"error\":{\"code\":\"$1\",\"detail\":\"It failed.\",\"retry\":$2}}"; exit ${failed:-1}; }
       gate() { read -r line < "$folder/gate-$job$1"; }
       # Like a real probe without ffmpeg of a file that only ffmpeg can read.
       case $command$request in probe*'"ffmpeg":""'* | intake*'"ffmpeg":""'*)
@@ -144,12 +144,22 @@ final class TestBench: Sendable {
   /// executed.
   private static let launcher: String = {
     let path = NSTemporaryDirectory() + "stillwave-service-launcher-\(getpid())"
-    // Readers are real, beside the test bundle.
+    // Readers of samples are real, beside the test bundle. The others' script begins again for each request, also after
+    // a failure that it reports.
     let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundlePath ?? CommandLine.arguments[0]
     let product = URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent("stillwave").path
     let made = FileManager.default.createFile(
       atPath: path,
-      contents: Data("#!/bin/sh\n[ \"$1\" != reader ] || exec '\(product)' \"$@\"\n. \"${0%/*}/script\"\n".utf8),
+      contents: Data(
+        """
+        #!/bin/sh
+        [ "$1-$2" != reader-samples ] || exec '\(product)' "$@"
+        [ "$1" = reader ] || { . "${0%/*}/script"; exit; }
+        failed=3
+        read -r opening
+        while (. "${0%/*}/script") || [ $? = 3 ]; do :; done
+
+        """.utf8),
       attributes: [.posixPermissions: 0o755])
     precondition(made, "the launcher can't be written")
     atexit { _ = unsafe unlink(NSTemporaryDirectory() + "stillwave-service-launcher-\(getpid())") }

@@ -92,7 +92,7 @@ import Waveform
     await #expect(throws: StorageError.self) { try await table.open(other.id) }
     blobs.atHand.withLock { $0 = true }
     #expect(try await table.fetch(window, of: waveform, for: .unknown) == nil)
-    #expect(try waveform.slice(window).length == window.pixelCount)
+    #expect(try waveform.slice(window, for: .unknown).length == window.pixelCount)
     await #expect(throws: ServiceError.self, "no store knows more") { try await table.open(RecordingID()) }
   }
 

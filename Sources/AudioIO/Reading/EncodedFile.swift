@@ -19,6 +19,15 @@ final class EncodedFile {
     guard descriptor >= 0 else { throw .system(operation: "open", errno: errno) }
   }
 
+  /// Replaces the content of an open file, which stays open when this is gone.
+  init(replacing file: Int32) throws(AudioIOError) {
+    guard ftruncate(file, 0) == 0, lseek(file, 0, SEEK_SET) == 0 else {
+      throw .system(operation: "truncate", errno: errno)
+    }
+    descriptor = dup(file)
+    guard descriptor >= 0 else { throw .system(operation: "dup", errno: errno) }
+  }
+
   deinit { close(descriptor) }
 
   /// Throws if anything couldn't be written.

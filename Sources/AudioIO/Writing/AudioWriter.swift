@@ -17,18 +17,19 @@ package struct AudioWriter: ~Copyable {
   private var integers: PageBuffer<Int32>
   private var shorts: PageBuffer<Int16>
 
-  /// Creates the file at `path`, replacing any existing file.
+  /// Creates the file at `path`, replacing any existing file; `file` is its descriptor if it is open already.
   ///
   /// `expectedFrames` decides between WAV and RF64, because a WAV file can't exceed 4 GiB. Throws `.unwritable` if the
   /// container doesn't support the codec, sample rate, or number of channels. `tags` that the container can't hold are
   /// left out.
   package init(
-    creating path: String, format: AudioFormat, expectedFrames: Int64, tags: SoundTags = SoundTags()
+    creating path: String, or file: Int32? = nil, format: AudioFormat, expectedFrames: Int64,
+    tags: SoundTags = SoundTags()
   ) throws(AudioIOError) {
     var format = format
     if format.container == .wav, Self.needsRF64(format, frames: expectedFrames) { format.container = .rf64 }
     guard Self.canWrite(format) else { throw .unwritable(format) }
-    let target = try EncodedFile(creating: path)
+    let target = if let file { try EncodedFile(replacing: file) } else { try EncodedFile(creating: path) }
     let file: SndfileHandle
     do { file = try SndfileHandle(writing: target, info: format.sndfileInfo) } catch {
       throw target.failure ?? .unwritable(format)

@@ -25,11 +25,12 @@ final class Context: Sendable {
   let growingWaveforms: any GrowingWaveforms
   let runner: JobRunner
   let probes: ProbeLane
-  let previews: WorkerLane
   let drawings: DrawingLane
   /// The processes that read recordings' samples, for callers in a turn of `samples`.
   let readers: SampleReaders
   let samples: DrawingLane
+  /// For previews, spectra and noise profiles, which then wait for a turn of `samples`, too.
+  let previews: DrawingLane
   let parts: AudioPartLimits
   let bodyIntake: BodyIntake
   /// nil if uploads are accepted without asking.
@@ -98,21 +99,27 @@ final class Context: Sendable {
     if let secret = configuration.cluster.nodes.secret { runner.believeAddresses(with: secret) }
     probes = ProbeLane(configuration)
     let counter = access.hasKeys ? JobSecondsCounter(accounts, catalog, work, log) : nil
-    previews = WorkerLane(
-      configuration, label: "previews",
+    let pictures = WaitingLimits(
+      name: "waiting_pictures", total: configuration.maximumWaitingPictures,
+      perClient: configuration.maximumWaitingPicturesPerClient)
+    let places = max(1, configuration.workerCount)
+    drawings = DrawingLane(
+      configuration.clock, label: "drawing", places: places, perClient: max(places - 1, 1), waiting: pictures,
+      seconds: counter)
+    samples = DrawingLane(
+      configuration.clock, label: "samples", places: SampleReaders.limit, perClient: SampleReaders.limitPerClient,
+      waiting: pictures,
+      seconds: counter)
+    // They take longer than samples, so at most half of the readers work for them, of one client half as many.
+    let computing = min(max(2, configuration.workerCount) + 1, SampleReaders.limit / 2)
+    previews = DrawingLane(
+      configuration.clock, label: "previews", places: computing, perClient: computing / 2,
       waiting: .init(
         name: "waiting_previews", total: configuration.maximumWaitingPreviews,
         perClient: configuration.maximumWaitingPreviewsPerClient),
       seconds: counter)
-    let places = max(1, configuration.workerCount)
-    drawings = DrawingLane(
-      configuration, label: "drawing", places: places, perClient: max(places - 1, 1), seconds: counter)
-    samples = DrawingLane(
-      configuration, label: "samples", places: SampleReaders.limit, perClient: SampleReaders.limitPerClient,
-      seconds: counter)
     readers = SampleReaders(
-      configuration.workerSettings, timeoutSeconds: SampleReaders.patienceSeconds * configuration.childPatience,
-      clock: configuration.clock)
+      configuration.workerSettings, times: configuration.childPatience, clock: configuration.clock)
     parts = AudioPartLimits(configuration, seconds: counter)
     webhooks = WebhookSender(configuration.webhooks, catalog: catalog, log: log) { [base = configuration.basePath] in
       try JSONDocument.encoded(JobDocument($0, live: nil, base: base))

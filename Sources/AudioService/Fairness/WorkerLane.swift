@@ -25,13 +25,6 @@ final class WorkerLane: Sendable {
     }
   }
 
-  /// Limits of waiting callers. `name` names the limit in a refusal's code, `limit_…`.
-  struct WaitingLimits: Sendable {
-    let name: String
-    let total: Int
-    let perClient: Int
-  }
-
   private let program: String
   private let template: WorkerTemplate?
   private let patience: Double
@@ -120,13 +113,6 @@ final class WorkerLane: Sendable {
         }
       }
     }
-  }
-
-  /// Returns the report of a child that succeeded; the child is killed if the caller's Task is canceled. Throws the
-  /// child's problem if the request is at fault, `.workerUnavailable` if the child died or took too long, and what
-  /// `run` throws.
-  func report(of request: WorkerRequest, for client: Client, timeoutSeconds: Double) async throws -> WorkerReport? {
-    try await run(request, for: client, timeoutSeconds: timeoutSeconds, endsWithCaller: true).success()
   }
 
   private final class LastReport: @unchecked Sendable {  // touched on `queue` only

@@ -103,7 +103,7 @@ final class WavePart: Sendable {
       do throws(ReaderFailure) { file = try OpenFile(path: local.path) } catch {
         throw ServiceError(error, of: recording)
       }
-      let length = try readers.read(file, of: recording) { (reader) throws(ReaderFailure) in
+      let length = try readers.read(file, of: recording, for: client) { (reader) throws(ReaderFailure) in
         try reader.partLength(part.frames)
       }
       return (file, length)
@@ -120,7 +120,7 @@ final class WavePart: Sendable {
       guard from < range.upperBound else { return nil }
       let limit = min(range.upperBound - from, Self.pieceBytes)
       let piece = try await context.samples.run(for: client, isUnderWay: true, countsAsJob: true) { [self] in
-        try context.readers.read(file, of: recording) { (reader) throws(ReaderFailure) in
+        try context.readers.read(file, of: recording, for: client) { (reader) throws(ReaderFailure) in
           try reader.part(part.frames, from: from, limit: limit)
         }
       }

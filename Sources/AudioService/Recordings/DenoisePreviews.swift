@@ -45,7 +45,7 @@ struct DenoisePreviews: Sendable {
       try await context.work.run { () throws(StorageError) in try scratch.write(profile.spectrum, toWorkFile: path) }
       work.profilePath = path
     }
-    _ = try await context.waitedReport(of: .denoise(work), on: sound, in: folder, source, for: client)
+    try await context.report(of: .denoise(work), on: sound, source, for: client)
     let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: output) }
     var response = HTTPResponse(
       .ok, fields: ["Content-Type": "audio/wav", "Cache-Control": "no-store"], body: .file(content))

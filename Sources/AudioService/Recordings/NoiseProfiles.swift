@@ -181,9 +181,9 @@ struct NoiseProfiles: Sendable {
     let output = folder + "/profile.json"
     var work = NoiseProfileWork(noise, name: nil, output: output)
     work.noiseRegions = noise == nil ? source.noiseRegions : nil
-    _ = try await context.waitedReport(of: .noiseProfile(work), on: sound, in: folder, source, for: caller.client)
+    try await context.report(of: .noiseProfile(work), on: sound, source, for: caller.client)
     return try await context.work.run {
-      // Without the file that the worker reported, there is nothing to parse, which fails like a damaged one.
+      // Without the file that the reader reported, there is nothing to parse, which fails like a damaged one.
       let bytes = try scratch.contents(ofWorkFile: output, limit: Int64(NoiseProfileFile.byteLimit)) ?? []
       return try KeptProfile(
         try NoiseProfileFile(bytes), name: name ?? Self.defaultName, of: source.id, at: caller.catalog.time)

@@ -26,10 +26,8 @@ struct Spectra: Sendable {
     let frames = try TimeWindow(start: start, end: end).frames(of: source.format, parameter: "start")
     let window = TimeWindow(
       start: frames.startSeconds(sampleRate: rate), end: frames.endSeconds(sampleRate: rate))
-    let report = try await context.waitedReport(of: .spectrum(window), on: sound, source, for: caller.client)
-    guard case .measured(let spectrum) = report else {
-      throw ServiceError.workerUnavailable(reason: "no spectrum came")
-    }
+    let report = try await context.report(of: .spectrum(window), on: sound, source, for: caller.client)
+    guard case .measured(let spectrum) = report else { preconditionFailure("another work's result") }
     return HTTPResponse(
       Representation(
         body: .bytes(try JSONDocument.encoded(spectrum)), contentType: "application/json",
@@ -39,15 +37,29 @@ struct Spectra: Sendable {
 }
 
 extension Context {
-  /// Returns the report of a child that works on a recording while the request waits, for a minute at most.
-  func waitedReport(
-    of work: WorkerRequest.Work, on sound: LocalFile, in folder: String? = nil, _ source: Recording, for client: Client
-  ) async throws -> WorkerReport? {
+  /// Returns the result of a recording's reader that works while the request waits, for a minute at most, and only as
+  /// long as it waits.
+  @discardableResult
+  func report(
+    of work: WorkerRequest.Work, on sound: LocalFile, _ source: Recording, for client: Client
+  ) async throws -> WorkerReport {
     defer { withExtendedLifetime(sound) {} }
-    let fence = WorkerFence.preview(of: source, configuration.workerSettings)
-    return try await previews.report(
-      of: WorkerRequest(work, on: sound.path, in: folder, fence: fence, configuration.workerSettings), for: client,
-      timeoutSeconds: 60)
+    let settings = configuration.workerSettings
+    let request = WorkerRequest(work, on: sound.path, fence: .reader(of: source, settings), settings)
+    let call = ReaderCall()
+    return try await withTaskCancellationHandler {
+      try await previews.turn(of: client, countsAsJob: true) {
+        try await samples.run(for: client, isUnderWay: true, countsAsJob: true) { [readers] in
+          do throws(ReaderFailure) { return try readers.report(of: request, for: client, call) } catch {
+            // Says what of the work is at fault, not of the recording.
+            if case .refused(let failure) = error { throw ServiceError(failure) }
+            throw ServiceError(error, of: source.id)
+          }
+        }
+      }
+    } onCancel: {
+      call.cancel()
+    }
   }
 }
 

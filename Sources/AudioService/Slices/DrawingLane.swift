@@ -9,17 +9,19 @@ final class DrawingLane: Sendable {
   private let places: FairPlaces
   private let runs = Histogram.ofSeconds()
   private let clock: Clock
+  private let waiting: WaitingLimits
   private let seconds: JobSecondsCounter?
 
   /// `places`: how many callers are served at the same time. `seconds` counts the time as that of jobs, where callers
   /// ask for it; nil if none counts.
-  init(_ configuration: Configuration, label: String, places: Int, perClient: Int, seconds: JobSecondsCounter?) {
-    (self.seconds, clock) = (seconds, configuration.clock)
+  init(
+    _ clock: Clock, label: String, places: Int, perClient: Int, waiting: WaitingLimits, seconds: JobSecondsCounter?
+  ) {
+    (self.waiting, self.seconds, self.clock) = (waiting, seconds, clock)
     queue = WorkQueue(label: label)
     self.places = FairPlaces(
       .init(
-        places: places, placesPerClient: perClient, waiting: configuration.maximumWaitingPictures,
-        waitingPerClient: configuration.maximumWaitingPicturesPerClient), configuration.clock)
+        places: places, placesPerClient: perClient, waiting: waiting.total, waitingPerClient: waiting.perClient), clock)
   }
 
   /// The figures for operators.
@@ -33,18 +35,35 @@ final class DrawingLane: Sendable {
     for client: Client, isUnderWay: Bool = false, countsAsJob: Bool = false,
     _ body: @escaping @Sendable () throws -> R
   ) async throws -> R {
-    let seconds = countsAsJob ? seconds : nil
-    if !isUnderWay { try seconds?.check(client) }
-    do throws(FairPlaces.Refusal) { try await places.take(for: client, evenIfFull: isUnderWay) } catch {
-      throw error.problem(of: "waiting_pictures")
-    }
-    defer { places.give(back: client) }
-    return try await queue.run { [runs, clock] in
-      let start = clock.now
-      defer { seconds?.add(clock.seconds(since: start), of: client) }
-      return try runs.time(by: clock, body)
+    try await turn(of: client, isUnderWay: isUnderWay, countsAsJob: countsAsJob) {
+      try await queue.run { [seconds, clock] () throws(any Error) in
+        let start = clock.now
+        defer { if countsAsJob { seconds?.add(clock.seconds(since: start), of: client) } }
+        return try body()
+      }
     }
   }
+
+  /// Does that with a `body` that doesn't block and whose time isn't counted.
+  func turn<R: Sendable>(
+    of client: Client, isUnderWay: Bool = false, countsAsJob: Bool = false, _ body: () async throws -> R
+  ) async throws -> R {
+    if !isUnderWay, countsAsJob { try seconds?.check(client) }
+    do throws(FairPlaces.Refusal) { try await places.take(for: client, evenIfFull: isUnderWay) } catch {
+      throw error.problem(of: waiting.name)
+    }
+    defer { places.give(back: client) }
+    let start = clock.now
+    defer { runs.add(clock.seconds(since: start)) }
+    return try await body()
+  }
+}
+
+/// Limits of waiting callers. `name` names the limit in a refusal's code, `limit_…`.
+struct WaitingLimits: Sendable {
+  let name: String
+  let total: Int
+  let perClient: Int
 }
 
 extension FairPlaces.Refusal {

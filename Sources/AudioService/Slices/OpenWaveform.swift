@@ -59,9 +59,9 @@ final class OpenWaveform: Sendable {
 
   /// Returns a window's pixels, from the pyramid or from the samples. Blocks. Throws `SpoiledWaveform` if the file
   /// they're made from is damaged on disk, `.audioMissing` or `.audioDamaged` if that is the recording's own file.
-  func slice(_ window: WaveformWindow) throws -> WaveformSlice {
+  func slice(_ window: WaveformWindow, for client: @autoclosure () -> Client) throws -> WaveformSlice {
     guard window.pixelCount > 0 else { return WaveformSlice(window, samples: [Int16]().span) }
-    if window.needsSamples, let sound { return try intact(sound) { try $0.slice(window) } }
+    if window.needsSamples, let sound { return try intact(sound) { try $0.slice(window, for: client()) } }
     return try read { (pyramid) throws(WaveformError) in try pyramid.slice(window) }
   }
 
@@ -134,18 +134,20 @@ struct RecordedSound: Sendable {
   }
 
   /// Throws `.audioDamaged` if a file of the right length can't be decoded although it once could.
-  fileprivate func slice(_ window: WaveformWindow) throws -> WaveformSlice {
-    do { return try cut(window) } catch ServiceError.audioDamaged(let id) {
+  fileprivate func slice(_ window: WaveformWindow, for client: Client) throws -> WaveformSlice {
+    do { return try cut(window, for: client) } catch ServiceError.audioDamaged(let id) {
       // Perhaps only this machine's copy is damaged.
       guard blobs.discardCopy(of: key) else { throw ServiceError.audioDamaged(id) }
-      return try cut(window)
+      return try cut(window, for: client)
     }
   }
 
-  private func cut(_ window: WaveformWindow) throws -> WaveformSlice {
+  private func cut(_ window: WaveformWindow, for client: Client) throws -> WaveformSlice {
     // What is here is read without asking the store for anything, its map included.
     let file = try blobs.fileAtHand(key) ?? blobs.localFile(key)
-    return try readers.read(file, of: key.recording) { (reader) throws(ReaderFailure) in try reader.slice(window) }
+    return try readers.read(file, of: key.recording, for: client) { (reader) throws(ReaderFailure) in
+      try reader.slice(window)
+    }
   }
 }
 
@@ -153,17 +155,19 @@ extension SampleReaders {
   /// Returns what `body` makes of a reader of a recording's file. Throws `.audioMissing`, `.audioDamaged` if the file
   /// can't be decoded although it once could, and `.workerUnavailable` if the reader fails or takes too long.
   func read<R>(
-    _ file: LocalFile, of id: RecordingID, _ body: (SampleReader) throws(ReaderFailure) -> R
+    _ file: LocalFile, of id: RecordingID, for client: Client, _ body: (SampleReader) throws(ReaderFailure) -> R
   ) throws(ServiceError) -> R {
     defer { withExtendedLifetime(file) {} }
-    do throws(ReaderFailure) { return try read(file.path, body) } catch { throw ServiceError(error, of: id) }
+    do throws(ReaderFailure) { return try read(file.path, for: client, body) } catch {
+      throw ServiceError(error, of: id)
+    }
   }
 
   /// Does that with an open file, which may have been deleted since.
   func read<R>(
-    _ file: OpenFile, of id: RecordingID, _ body: (SampleReader) throws(ReaderFailure) -> R
+    _ file: OpenFile, of id: RecordingID, for client: Client, _ body: (SampleReader) throws(ReaderFailure) -> R
   ) throws(ServiceError) -> R {
-    do throws(ReaderFailure) { return try read(file, body) } catch { throw ServiceError(error, of: id) }
+    do throws(ReaderFailure) { return try read(file, for: client, body) } catch { throw ServiceError(error, of: id) }
   }
 }
 

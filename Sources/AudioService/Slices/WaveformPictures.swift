@@ -1,4 +1,5 @@
 import HTTP
+import Jobs
 import Storage
 import Waveform
 
@@ -71,10 +72,11 @@ struct WaveformPictures: Sendable {
     }
     let needsReader =
       recording.needsReader(picture.window) || picture.overlayWindow.map { overlay?.needsReader($0) ?? false } ?? false
+    let client = caller.client
     let lane = needsReader ? context.samples : context.drawings
     answer.body = .bytes(
-      try await lane.run(for: caller.client, countsAsJob: true) {
-        try Self.draw(picture, recording, overlay, form)
+      try await lane.run(for: client, countsAsJob: true) {
+        try Self.draw(picture, recording, overlay, form, for: client)
       })
     return HTTPResponse(answer, for: request)
   }
@@ -94,11 +96,12 @@ struct WaveformPictures: Sendable {
 
   /// Reads the data for a picture and draws it. Blocks.
   private static func draw(
-    _ picture: WaveformPicture, _ recording: OpenWaveform, _ overlay: OpenWaveform?, _ form: Form
+    _ picture: WaveformPicture, _ recording: OpenWaveform, _ overlay: OpenWaveform?, _ form: Form,
+    for client: Client
   ) throws -> [UInt8] {
-    let slice = try recording.slice(picture.window)
+    let slice = try recording.slice(picture.window, for: client)
     var over: WaveformSlice?
-    if let overlay, let window = picture.overlayWindow { over = try overlay.slice(window) }
+    if let overlay, let window = picture.overlayWindow { over = try overlay.slice(window, for: client) }
     switch form {
     case .png: return try picture.png(slice, overlay: over)
     case .svg: return picture.svg(slice, overlay: over)

@@ -144,17 +144,17 @@ struct Waveforms: Sendable {
     // An event loop must not wait for the answers of another machine.
     let needsReader = waveform.needsReader(window)
     if !context.media.isRemote, !needsReader, window.numberCount <= Self.numbersWrittenAtOnce {
-      return .bytes(document.bytes(of: try waveform.slice(window)))
+      return .bytes(document.bytes(of: try waveform.slice(window, for: client())))
     }
     let drawings = needsReader ? context.samples : context.drawings
     let client = client()
     let fetched = try await context.waveforms.fetch(window, of: waveform, for: client)
     defer { withExtendedLifetime(fetched) {} }
     guard window.numberCount > Self.numbersWrittenAtOnce else {
-      return .bytes(try await drawings.run(for: client) { document.bytes(of: try waveform.slice(window)) })
+      return .bytes(try await drawings.run(for: client) { document.bytes(of: try waveform.slice(window, for: client)) })
     }
     try await drawings.run(for: client) { try waveform.check(window) }
-    let pieces = Pieces(document.pieces(ofNumbers: Self.numbersOfAPiece), waveform)
+    let pieces = Pieces(document.pieces(ofNumbers: Self.numbersOfAPiece), waveform, client)
     return .stream(length: document.byteCount) {
       try await drawings.run(for: client, isUnderWay: true) { try pieces.next() }
     }
@@ -164,15 +164,16 @@ struct Waveforms: Sendable {
   private final class Pieces: Sendable {
     private let pieces: Mutex<WaveformDocument.Pieces>
     private let waveform: OpenWaveform
+    private let client: Client
 
-    init(_ pieces: WaveformDocument.Pieces, _ waveform: OpenWaveform) {
+    init(_ pieces: WaveformDocument.Pieces, _ waveform: OpenWaveform, _ client: Client) {
       self.pieces = Mutex(pieces)
-      self.waveform = waveform
+      (self.waveform, self.client) = (waveform, client)
     }
 
     func next() throws -> [UInt8]? {
       var rest = pieces.withLock { $0 }
-      let piece = try rest.next(waveform.slice)
+      let piece = try rest.next { try waveform.slice($0, for: client) }
       pieces.withLock { [rest] in $0 = rest }
       return piece
     }

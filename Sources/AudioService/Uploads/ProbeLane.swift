@@ -11,7 +11,7 @@ final class ProbeLane: Sendable {
 
   init(_ configuration: Configuration) {
     self.configuration = configuration
-    let waiting = WorkerLane.WaitingLimits(
+    let waiting = WaitingLimits(
       name: "waiting_probes", total: configuration.maximumWaitingProbes,
       perClient: configuration.maximumWaitingProbesPerClient)
     sounds = WorkerLane(configuration, label: "sound probes", waiting: waiting, isBrief: true)

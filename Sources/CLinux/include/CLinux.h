@@ -99,11 +99,11 @@ char **stillwave_program_environment(void);
 
 // MARK: template.c
 
-// Sends a message with two descriptors, which stay open here. `socket` keeps messages apart. Returns 0 or an errno.
+// Sends a message with two descriptors, which stay open here. Returns 0 or an errno.
 int stillwave_send_order(int socket, const void *label, size_t count, int input, int output);
 
-// Receives such a message, and its two descriptors, which close on exec. Blocks. Returns the message's length, 0 once
-// the other end is closed, or -1 with errno.
+// Receives such a message, and its two descriptors, which close on exec; they are -1 if none came. Blocks. Returns the
+// message's length, 0 once the other end is closed, or -1 with errno.
 ssize_t stillwave_receive_order(int socket, void *label, size_t count, int *input, int *output);
 
 // Copies this process, which must have a single thread. The copy is a child of this process's parent, which can wait

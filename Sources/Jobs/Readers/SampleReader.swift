@@ -9,15 +9,25 @@ import Waveform
 /// A running child process, `stillwave reader`, which has one recording open and answers requests about its samples
 /// (see `ReaderRequest`). Fenced in, it can open nothing else. Used by one thread at a time.
 package final class SampleReader: Sendable {
+  /// How long an answer may take.
+  struct Patience: Sendable {
+    /// The reader's processor time for samples, and the time by the clock for any answer.
+    var processorSeconds = 20.0, clockSeconds = 60.0
+    /// How often a reader that doesn't answer is looked at.
+    var lookSeconds = 1.0
+    var clock = Clock.system
+  }
+
   let identifier: pid_t
   private let socket: Int32
   private let template: WorkerTemplate?
-  private let timeoutSeconds: Double
+  private let patience: Patience
   private let watch: WorkerWatch
   /// The limit for which the watch has ended it.
   private let excess = Mutex<WorkerExcess?>(nil)
   /// The file that it has open.
   let file: OpenFile
+  let fence: WorkerFence
   /// Whether it has reported that its memory ran out, after which it crashes.
   private let isOutOfMemory = Atomic(false)
 
@@ -27,43 +37,44 @@ package final class SampleReader: Sendable {
   }
 
   /// Starts a reader of a file, as a copy of `template` if there is one that is ready. Takes about a millisecond.
+  /// `label`: what it was started for, for `ps`.
   static func start(
-    _ settings: WorkerSettings, _ file: OpenFile, label: String, timeoutSeconds: Double, watch: WorkerWatch
+    _ settings: WorkerSettings, _ file: OpenFile, _ fence: WorkerFence, label: String, _ patience: Patience,
+    _ watch: WorkerWatch
   ) throws(ReaderFailure) -> SampleReader {
-    let fence = WorkerFence.reader(settings)
-    let opening = Array("\(fence.text) \(file.map == nil ? 0 : 1)".utf8)
+    let opening = Array("\(fence.text) \(file.map == nil ? 0 : 1)\n".utf8)
     let child = SpawnedChild.startReader(
-      settings.program, ["reader", label], opening: opening, file.descriptor, file.map ?? file.descriptor,
+      settings.program, ["reader", label, file.path], opening: opening, file.descriptor, file.map ?? file.descriptor,
       template: settings.template)
     switch child {
-    case .success(let child): return SampleReader(child, file, settings.template, timeoutSeconds, watch)
+    case .success(let child): return SampleReader(child, file, fence, settings.template, patience, watch)
     case .failure(let failure): throw .died("it could not be started (errno \(failure.errno))")
     }
   }
 
   private init(
-    _ child: SpawnedChild, _ file: OpenFile, _ template: WorkerTemplate?, _ timeoutSeconds: Double,
+    _ child: SpawnedChild, _ file: OpenFile, _ fence: WorkerFence, _ template: WorkerTemplate?, _ patience: Patience,
     _ watch: WorkerWatch
   ) {
-    (identifier, socket, self.template, self.file) = (child.identifier, child.input, template, file)
-    (self.timeoutSeconds, self.watch) = (timeoutSeconds, watch)
-    let microseconds = Int(min(timeoutSeconds, 1e9) * 1e6)
-    var patience = timeval(tv_sec: microseconds / 1_000_000, tv_usec: microseconds % 1_000_000)
+    self.watch = watch
+    (identifier, socket, self.template) = (child.identifier, child.input, template)
+    (self.file, self.fence, self.patience) = (file, fence, patience)
+    let microseconds = Int(patience.lookSeconds * 1e6)
+    var time = timeval(tv_sec: microseconds / 1_000_000, tv_usec: microseconds % 1_000_000)
     for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-      unsafe setsockopt(socket, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
+      unsafe setsockopt(socket, SOL_SOCKET, option, &time, socklen_t(MemoryLayout<timeval>.size))
     }
-    watch.add(identifier, folder: nil, .reader) { [weak self] in self?.end(for: $0) }
+    watch.add(identifier, folder: nil, .reader) { [weak self] excess in
+      guard let self else { return }
+      self.excess.withLock { $0 = excess }
+      end()
+    }
   }
 
-  private func end(for excess: WorkerExcess) {
-    self.excess.withLock { $0 = excess }
-    kill(-identifier, SIGKILL)
-  }
-
-  /// Ends the process. An idle one has nothing to lose.
+  /// An idle reader has nothing to lose.
   deinit {
     watch.remove(identifier)
-    kill(-identifier, SIGKILL)
+    end()
     close(socket)
     let (identifier, template, expected) = (identifier, template, expectedSignals)
     // It takes a moment to end, and longer on a hanging disk. So each waits on a thread of its own.
@@ -72,10 +83,22 @@ package final class SampleReader: Sendable {
     }
   }
 
+  /// Ends the process, and a request for it. Thread-safe.
+  func end() {
+    kill(-identifier, SIGKILL)
+    shutdown(socket, Int32(SHUT_RDWR))
+  }
+
+  /// Whether the process ended while nobody used it, as the system may end any.
+  var hasEnded: Bool {
+    var byte: UInt8 = 0
+    return unsafe recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) >= 0
+  }
+
   /// Returns the pixels of a window that needs samples.
   package func slice(_ window: WaveformWindow) throws(ReaderFailure) -> WaveformSlice {
     let bytes = try ask(.pixels(window), atMost: WaveformSlice.byteCount(of: window))
-    guard let slice = WaveformSlice(window, bytes: bytes) else { throw .died("its answer made no sense") }
+    guard let slice = WaveformSlice(window, bytes: bytes) else { throw .nonsense }
     return slice
   }
 
@@ -83,31 +106,73 @@ package final class SampleReader: Sendable {
   package func partLength(_ frames: Range<Int64>) throws(ReaderFailure) -> Int64 {
     let bytes = try ask(.partLength(frames), atMost: 8)
     let length = Int64(little: bytes[...])
-    guard bytes.count == 8, length > 0 else { throw .died("its answer made no sense") }
+    guard bytes.count == 8, length > 0 else { throw .nonsense }
     return length
   }
 
   /// Returns bytes of that file from `place` on, at least one.
   package func part(_ frames: Range<Int64>, from place: Int64, limit: Int64) throws(ReaderFailure) -> [UInt8] {
     let bytes = try ask(.part(frames, from: place, limit: limit), atMost: Int(clamping: limit))
-    guard !bytes.isEmpty else { throw .died("its answer made no sense") }
+    guard !bytes.isEmpty else { throw .nonsense }
     return bytes
+  }
+
+  /// Does work on the recording and returns its result.
+  func report(of request: WorkerRequest) throws(ReaderFailure) -> WorkerReport {
+    if let (output, profile) = request.readerFiles {
+      let target = try opened(output, O_RDWR | O_CREAT | O_TRUNC)
+      defer { close(target) }
+      let noise = if let profile { try opened(profile, O_RDONLY) } else { target }
+      defer { if profile != nil { close(noise) } }
+      let line = request.line()
+      // If it isn't sent, there is no answer.
+      _ = unsafe line.withUnsafeBytes { unsafe stillwave_send_order(socket, $0.baseAddress, $0.count, target, noise) }
+    } else {
+      send(request.line())
+    }
+    guard case .report(let report) = try answer(atMost: 1 << 20, .infinity), report.isResult(of: request.work) else {
+      throw .nonsense
+    }
+    return report
+  }
+
+  private func opened(_ path: String, _ flags: Int32) throws(ReaderFailure) -> Int32 {
+    let file = unsafe open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0o644)
+    guard file >= 0 else { throw .refused(WorkerFailure(.system(operation: "open", path: path, errno: errno))) }
+    return file
   }
 
   /// Sends a request and returns the content of the answer. Blocks. After any error but `.refused`, the reader must not
   /// be asked again.
   private func ask(_ request: ReaderRequest, atMost limit: Int) throws(ReaderFailure) -> [UInt8] {
-    // The limits of the socket are the kernel's, too.
-    let (clock, start) = (Clock.system, Clock.system.now)
-    var rest = request.bytes[...]
+    send(request.bytes)
+    guard case .content(let bytes) = try answer(atMost: limit, patience.processorSeconds) else { throw .nonsense }
+    return bytes
+  }
+
+  /// Sends a request. If that fails, the reader may have written why.
+  private func send(_ bytes: [UInt8]) {
+    var rest = bytes[...]
     while !rest.isEmpty {
-      let sent = unsafe rest.withUnsafeBytes { unsafe send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+      let sent = unsafe rest.withUnsafeBytes {
+        unsafe Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+      }
       if sent < 0 && errno == EINTR { continue }
-      // It may have written why it ended.
-      guard sent > 0 else { break }
+      guard sent > 0 else { return }
       rest = rest.dropFirst(sent)
     }
-    let head = ReaderRequest.answerHeadBytes
+  }
+
+  private enum Answer {
+    case content([UInt8])
+    case report(WorkerReport)
+  }
+
+  /// Receives an answer of at most `limit` bytes. Throws `.refused` if it's a report of a failure, and `.slow` if it
+  /// takes too long, or more processor time than `mostSeconds`.
+  private func answer(atMost limit: Int, _ mostSeconds: Double) throws(ReaderFailure) -> Answer {
+    let (start, head) = (patience.clock.now, ReaderRequest.answerHeadBytes)
+    var processorStart: Double?
     // Room for a failure, whose length isn't known.
     let limit = min(limit, ReaderRequest.answerLimit)
     var answer = [UInt8](repeating: 0, count: head + max(limit, 4096))
@@ -117,33 +182,47 @@ package final class SampleReader: Sendable {
         unsafe recv(socket, answer.baseAddress.map { unsafe $0 + received }, answer.count - received, 0)
       }
       if count < 0 && errno == EINTR { continue }
-      guard count > 0 else {
-        if count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) { throw .slow }
-        throw .died(excess.withLock { $0 }.map { "it exceeded a limit: \($0)" } ?? "it ended without an answer")
-      }
-      // The socket's time limit is that of a piece.
-      guard clock.seconds(since: start) <= timeoutSeconds else { throw .slow }
-      received += count
-      guard answer[0] == ReaderRequest.isAnswer else {
-        if let end = answer[..<received].firstIndex(of: UInt8(ascii: "\n")) {
-          guard let failure = WorkerReport(line: answer[..<end])?.failure else {
-            throw .died("its answer made no sense")
-          }
-          if failure.code == "memory_limit" { isOutOfMemory.store(true, ordering: .relaxed) }
-          throw .refused(failure)
+      if count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) {
+        let used = processorSeconds
+        let before = processorStart ?? used
+        processorStart = before
+        guard used - before <= mostSeconds else { throw .slow }
+      } else {
+        guard count > 0 else {
+          throw .died(excess.withLock { $0 }.map { "it exceeded a limit: \($0)" } ?? "it ended without an answer")
         }
-        guard received < answer.count else { throw .died("its answer made no sense") }
-        continue
+        received += count
+        if let whole = try whole(&answer, received, limit) { return whole }
+        guard received < answer.count else { throw .nonsense }
       }
-      guard received >= head else { continue }
-      let length = Int(UInt32(little: answer[1..<head]))
-      guard length <= limit, received <= head + length else { throw .died("its answer made no sense") }
-      if received == head + length {
-        answer.removeSubrange(received...)
-        answer.removeSubrange(..<head)
-        return answer
-      }
+      guard patience.clock.seconds(since: start) <= patience.clockSeconds else { throw .slow }
     }
+  }
+
+  /// Returns the answer if all of its bytes have been received.
+  private func whole(_ answer: inout [UInt8], _ received: Int, _ limit: Int) throws(ReaderFailure) -> Answer? {
+    guard answer[0] == ReaderRequest.isAnswer else {
+      guard let end = answer[..<received].firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+      guard let report = WorkerReport(line: answer[..<end]) else { throw .nonsense }
+      guard let failure = report.failure else { return .report(report) }
+      if failure.code == "memory_limit" { isOutOfMemory.store(true, ordering: .relaxed) }
+      throw .refused(failure)
+    }
+    let head = ReaderRequest.answerHeadBytes
+    guard received >= head else { return nil }
+    let length = Int(UInt32(little: answer[1..<head]))
+    guard length <= limit, received <= head + length else { throw .nonsense }
+    guard received == head + length else { return nil }
+    answer.removeSubrange(received...)
+    answer.removeSubrange(..<head)
+    return .content(answer)
+  }
+
+  /// The processor time of all its threads.
+  private var processorSeconds: Double {
+    var (clock, time) = (clockid_t(), timespec())
+    guard unsafe clock_getcpuclockid(identifier, &clock) == 0, unsafe clock_gettime(clock, &time) == 0 else { return 0 }
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 }
 
@@ -157,4 +236,6 @@ package enum ReaderFailure: Error, Equatable {
   case died(String)
   /// It took too long.
   case slow
+
+  static let nonsense = ReaderFailure.died("its answer made no sense")
 }

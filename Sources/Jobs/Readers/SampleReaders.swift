@@ -10,48 +10,58 @@ import Waveform
 ///
 /// Each has one recording open. A reader is kept for a few seconds after its last use, because starting one takes as
 /// long as twenty short windows. While it is used, another caller of the same recording gets a reader of its own. The
-/// readers that aren't used make room for others, the one that was used longest ago first.
+/// readers that aren't used make room for others: of the client with the most readers, the one that was used longest
+/// ago.
 ///
 /// At most `limit` callers may use one at a time, of each client at most `limitPerClient`; the caller sees to that.
 package final class SampleReaders: Sendable {
   /// Maximum number of readers, and how many of them one client may use at the same time.
   package static let (limit, limitPerClient) = (8, 4)
-  /// Seconds that an answer may take.
-  package static let patienceSeconds = 20.0
   /// Seconds that a reader is kept after its last use.
   static let idleSeconds = 5.0
   /// Seconds after its start at which a reader isn't used again, so that its processor time suffices.
   static let useSeconds = 60.0
 
+  private struct Idle {
+    let reader: SampleReader
+    /// The last client that used it.
+    let client: Client
+    let start: Double
+    var lastUse = 0.0
+  }
+
   private struct State {
     /// Those that aren't used, the one that was used longest ago first.
-    var idle: [(reader: SampleReader, start: Double, lastUse: Double)] = []
+    var idle: [Idle] = []
+    /// The number of those that each client uses.
+    var used: [Client: Int] = [:]
     var usedCount = 0
     var isClosingScheduled = false
   }
 
   private let settings: WorkerSettings
-  private let clock: Clock
+  private let patience: SampleReader.Patience
   private let start: Clock.Instant
-  private let timeoutSeconds: Double
   private let watch: WorkerWatch
   private let state = Mutex(State())
   private let started = Atomic<Int>(0)
   private static let closing = DispatchQueue(label: "idle readers")
 
-  /// - Parameters:
-  ///   - timeoutSeconds: how long an answer may take.
-  ///   - clock: what readers age by.
-  package convenience init(_ settings: WorkerSettings, timeoutSeconds: Double = 20, clock: Clock) {
-    self.init(settings, timeoutSeconds: timeoutSeconds, watch: .shared, clock: clock)
+  /// `times`: multiplies how long an answer may take. `clock`: what readers age by, and answers are waited for.
+  package convenience init(_ settings: WorkerSettings, times: Double = 1, clock: Clock) {
+    var patience = SampleReader.Patience()
+    patience.processorSeconds *= times
+    patience.clockSeconds *= times
+    patience.clock = clock
+    self.init(settings, patience)
   }
 
-  init(_ settings: WorkerSettings, timeoutSeconds: Double, watch: WorkerWatch, clock: Clock) {
-    (self.settings, self.timeoutSeconds, self.watch) = (settings, timeoutSeconds, watch)
-    (self.clock, start) = (clock, clock.now)
+  init(_ settings: WorkerSettings, _ patience: SampleReader.Patience, watch: WorkerWatch = .shared) {
+    (self.settings, self.patience, self.watch) = (settings, patience, watch)
+    start = patience.clock.now
   }
 
-  private func seconds() -> Double { clock.seconds(since: start) }
+  private func seconds() -> Double { patience.clock.seconds(since: start) }
 
   /// The number of readers now, and of all that were started.
   package var counts: (running: Int, started: Int) {
@@ -63,47 +73,70 @@ package final class SampleReaders: Sendable {
   ///
   /// Throws `.unopened` if it can't be opened, and what `body` throws. If all readers are used, throws `.slow`.
   package func read<R>(
-    _ path: String, _ body: (SampleReader) throws(ReaderFailure) -> R
+    _ path: String, for client: Client, _ body: (SampleReader) throws(ReaderFailure) -> R
   ) throws(ReaderFailure) -> R {
-    guard let state = FileState(path: path) else { throw .unopened(errno) }
-    return try read(state, { () throws(ReaderFailure) in try OpenFile(path: path) }, body)
+    try read(path, .reader(settings), "samples", for: client, body)
   }
 
   /// Returns what `body` makes of a reader of an open file, which may have been deleted since. Blocks. Throws what
   /// `body` throws. If all readers are used, throws `.slow`.
   package func read<R>(
-    _ file: OpenFile, _ body: (SampleReader) throws(ReaderFailure) -> R
+    _ file: OpenFile, for client: Client, _ body: (SampleReader) throws(ReaderFailure) -> R
   ) throws(ReaderFailure) -> R {
-    try read(file.state, { () throws(ReaderFailure) in file }, body)
+    try read(file.state, { () throws(ReaderFailure) in file }, .reader(settings), "samples", for: client, body)
+  }
+
+  /// Does work on a request's source, within the limits of its fence, and returns its result. Blocks. Throws like
+  /// `read`, and `.died` if `call` is canceled.
+  package func report(
+    of request: WorkerRequest, for client: Client, _ call: ReaderCall
+  ) throws(ReaderFailure) -> WorkerReport {
+    let fence = request.fence ?? .reader(settings)
+    return try read(request.source, fence, request.work.name, for: client) { (reader) throws(ReaderFailure) in
+      try call.run(reader) { (reader) throws(ReaderFailure) in try reader.report(of: request) }
+    }
   }
 
   private func read<R>(
-    _ state: FileState, _ open: () throws(ReaderFailure) -> OpenFile,
+    _ path: String, _ fence: WorkerFence, _ label: String, for client: Client,
     _ body: (SampleReader) throws(ReaderFailure) -> R
   ) throws(ReaderFailure) -> R {
-    let (known, start) = try take(state)
-    defer { self.state.withLock { $0.usedCount -= 1 } }
+    guard let state = FileState(path: path) else { throw .unopened(errno) }
+    return try read(
+      state, { () throws(ReaderFailure) in try OpenFile(path: path) }, fence, label, for: client, body)
+  }
+
+  private func read<R>(
+    _ file: FileState, _ open: () throws(ReaderFailure) -> OpenFile, _ fence: WorkerFence, _ label: String,
+    for client: Client, _ body: (SampleReader) throws(ReaderFailure) -> R
+  ) throws(ReaderFailure) -> R {
+    let (known, start) = try take(file, fence, client)
+    defer { state.withLock { Self.giveBack(&$0, client) } }
     let reader: SampleReader
-    if let known {
+    if let known, !known.hasEnded {
       reader = known
     } else {
       let file = try open()
       started.add(1, ordering: .relaxed)
-      reader = try SampleReader.start(settings, file, label: file.path, timeoutSeconds: timeoutSeconds, watch: watch)
+      reader = try SampleReader.start(settings, file, fence, label: label, patience, watch)
     }
+    func keep() { self.keep(Idle(reader: reader, client: client, start: start)) }
     do throws(ReaderFailure) {
       let result = try body(reader)
-      keep(reader, start)
+      keep()
       return result
     } catch {
       // One that has run out of memory is about to crash.
-      if case .refused(let failure) = error, !failure.retry { keep(reader, start) }
+      if case .refused(let failure) = error, !failure.retry { keep() }
       throw error
     }
   }
 
-  /// Returns a reader of the file that isn't used, if there is one, and when it was started.
-  private func take(_ file: FileState) throws(ReaderFailure) -> (SampleReader?, start: Double) {
+  /// Returns a reader of the file that isn't used, if there is one with these limits, and when it was started. Another
+  /// one's would make it depend on earlier requests whether there is enough memory for this one.
+  private func take(
+    _ file: FileState, _ fence: WorkerFence, _ client: Client
+  ) throws(ReaderFailure) -> (SampleReader?, start: Double) {
     let now = seconds()
     // Ended outside of the lock.
     var ended: [SampleReader] = []
@@ -112,21 +145,30 @@ package final class SampleReaders: Sendable {
       guard state.usedCount < Self.limit else { return nil }
       ended = Self.removeOld(&state, at: now)
       state.usedCount += 1
-      if let index = state.idle.lastIndex(where: { $0.reader.file.state == file }) {
-        let found = state.idle.remove(at: index)
+      state.used[client, default: 0] += 1
+      let known = state.idle.lastIndex { $0.reader.file.state == file && $0.reader.fence == fence }
+      if let known {
+        let found = state.idle.remove(at: known)
         return (found.reader, found.start)
       }
-      if state.idle.count + state.usedCount > Self.limit { ended.append(state.idle.removeFirst().reader) }
+      if state.idle.count + state.usedCount > Self.limit { ended.append(Self.removeOne(&state)) }
       return (nil, now)
     }
     guard let taken else { throw .slow }
     return taken
   }
 
-  private func keep(_ reader: SampleReader, _ start: Double) {
+  private static func giveBack(_ state: inout State, _ client: Client) {
+    state.usedCount -= 1
+    let used = state.used[client] ?? 1
+    state.used[client] = used > 1 ? used - 1 : nil
+  }
+
+  private func keep(_ idle: Idle) {
     let now = seconds()
     let isFirst = state.withLock { state in
-      state.idle.append((reader, start, now))
+      state.idle.append(idle)
+      state.idle[state.idle.count - 1].lastUse = now
       defer { state.isClosingScheduled = true }
       return !state.isClosingScheduled
     }
@@ -134,7 +176,7 @@ package final class SampleReaders: Sendable {
   }
 
   private func scheduleClosing() {
-    clock.after(Self.idleSeconds / 2, on: Self.closing) { [weak self] in
+    patience.clock.after(Self.idleSeconds / 2, on: Self.closing) { [weak self] in
       guard let self else { return }
       closeIdle()
       let isEmpty = state.withLock { state in
@@ -162,12 +204,20 @@ package final class SampleReaders: Sendable {
   }
 
   private static func removeOld(_ state: inout State, at now: Double) -> [SampleReader] {
-    let isOld = { (entry: (reader: SampleReader, start: Double, lastUse: Double)) in
-      now - entry.lastUse >= idleSeconds || now - entry.start >= useSeconds
-    }
+    let isOld = { (entry: Idle) in now - entry.lastUse >= idleSeconds || now - entry.start >= useSeconds }
     let old = state.idle.filter(isOld)
     if !old.isEmpty { state.idle.removeAll(where: isOld) }
     return old.map(\.reader)
+  }
+
+  /// Removes an idle reader of the client that has the most readers, of all that have an idle one.
+  private static func removeOne(_ state: inout State) -> SampleReader {
+    var (index, most) = (0, 0)
+    for (number, entry) in state.idle.enumerated() {
+      let count = (state.used[entry.client] ?? 0) + state.idle.count { $0.client == entry.client }
+      if count > most { (index, most) = (number, count) }
+    }
+    return state.idle.remove(at: index).reader
   }
 }
 

@@ -27,20 +27,24 @@ extension WorkerFence {
       memoryBytes: settings.memoryBytes, processorSeconds: processorSeconds, outputBytes: Int64(leastBytes))
   }
 
-  /// Returns the limits of a preview or a spectrum, which reads a few seconds of a recording and writes at most one
-  /// file.
-  package static func preview(of source: Recording, _ settings: WorkerSettings) -> WorkerFence {
-    let samples = 60 * Double(source.format.sampleRate) * Double(source.format.channels)
-    return WorkerFence(settings, samples: samples, leastSeconds: 120)
-  }
-
-  /// The most memory that a reader needs: what it decodes at a time, and the map of a long recording.
+  /// The most memory that a reader of samples needs: what it decodes at a time, and the map of a long recording.
   private static let readerMemoryBytes: Int64 = 256 << 20
+  /// A reader begins nothing a minute after its start, and nothing takes it longer than another minute, on two threads.
+  private static let readerSeconds: Int64 = 240
 
-  /// Returns the limits of a reader, which writes nothing and is used for a minute at most.
+  /// Returns the limits of a reader of samples, which writes nothing.
   package static func reader(_ settings: WorkerSettings) -> WorkerFence {
     WorkerFence(
-      memoryBytes: min(settings.memoryBytes, readerMemoryBytes), processorSeconds: 240, outputBytes: 0)
+      memoryBytes: min(settings.memoryBytes, readerMemoryBytes), processorSeconds: readerSeconds, outputBytes: 0)
+  }
+
+  /// Returns the limits of a reader that also does the work of previews, spectra and noise profiles, which may write a
+  /// file of up to half a minute.
+  package static func reader(of source: Recording, _ settings: WorkerSettings) -> WorkerFence {
+    let samples = 60 * Double(source.format.sampleRate) * Double(source.format.channels)
+    var fence = WorkerFence(settings, samples: samples, leastSeconds: 0)
+    fence.processorSeconds = readerSeconds
+    return fence
   }
 
   /// Returns the limits of a job, which reads a whole recording.

@@ -4,8 +4,8 @@ import Waveform
 // open (see `SampleReader`). The numbers are little-endian.
 //
 // The service first sends a message with two descriptors, those of the recording's file and of its sound map; its text
-// is a `WorkerFence`, a space, and 1 if there is a map; else 0, and the second descriptor is another one of the file.
-// Then it sends requests, one at a time:
+// is a `WorkerFence`, a space, and 1 if there is a map; else 0, and the second descriptor is another one of the file;
+// and a newline. Then it sends requests, one at a time:
 //
 //   0  number of bytes that follow, 32 bits
 //   4  kind, one byte:
@@ -21,6 +21,10 @@ import Waveform
 //
 // or with the line of a `WorkerReport` that says why it failed. That is also what a reader without memory writes before
 // it crashes. It ends when the service closes the pair.
+//
+// A request may also be the line of a `WorkerRequest`, whose first byte, {, no number above begins with: for a preview,
+// a spectrum or a noise profile of the recording. If the work writes a file, two descriptors come with it, of that file
+// and of the file of the noise profile, or of the first one again. The answer is the line of the `WorkerReport`.
 
 /// What a reader is asked for.
 package enum ReaderRequest: Equatable {

@@ -24,7 +24,7 @@ package struct ReaderService {
       unsafe stillwave_receive_order(socket, opening.baseAddress, opening.count, &file, &map)
     }
     guard count > 0 else { return }
-    let words = String(decoding: opening.prefix(count), as: UTF8.self).split(separator: " ")
+    let words = String(decoding: opening.prefix(count), as: UTF8.self).split(whereSeparator: \.isWhitespace)
     guard words.count == 2, let fence = WorkerFence(text: String(words[0])) else { return }
     // The name of an open file, which leads to it even after it was deleted. It has no other for this process.
     let path = "/proc/self/fd/\(file)"
@@ -39,19 +39,45 @@ package struct ReaderService {
 
   private func run() {
     var received: [UInt8] = []
-    var piece = [UInt8](repeating: 0, count: 4 + ReaderRequest.byteLimit)
+    // What the work of the next line writes and reads.
+    var (output, profile): (Int32, Int32) = (-1, -1)
+    var piece = [UInt8](repeating: 0, count: 4096)
     while true {
-      while received.count >= 4 {
-        let end = 4 + Int(UInt32(little: received[..<4]))
-        guard end <= 4 + ReaderRequest.byteLimit else { return }
-        guard received.count >= end else { break }
-        guard let request = ReaderRequest(received[4..<end]), writeWhole(answer(request), to: socket) else { return }
+      while let first = received.first {
+        let end: Int
+        if first == UInt8(ascii: "{") {
+          guard received.count <= WorkerRequest.sizeLimit else { return }
+          guard let newline = received.firstIndex(of: UInt8(ascii: "\n")) else { break }
+          end = newline + 1
+          guard let request = WorkerRequest(line: received[..<newline]) else { return }
+          let report = report(of: request, output, profile)
+          for file in [output, profile] where file >= 0 { close(file) }
+          (output, profile) = (-1, -1)
+          guard writeWhole(report.line(), to: socket) else { return }
+        } else {
+          guard received.count >= 4 else { break }
+          end = 4 + Int(UInt32(little: received[..<4]))
+          guard end <= 4 + ReaderRequest.byteLimit else { return }
+          guard received.count >= end else { break }
+          guard let request = ReaderRequest(received[4..<end]), writeWhole(answer(request), to: socket) else { return }
+        }
         received.removeSubrange(..<end)
       }
-      let count = unsafe piece.withUnsafeMutableBytes { unsafe read(socket, $0.baseAddress, $0.count) }
-      if count < 0 && errno == EINTR { continue }
+      var files: (Int32, Int32) = (-1, -1)
+      let count = unsafe piece.withUnsafeMutableBytes { piece in
+        unsafe stillwave_receive_order(socket, piece.baseAddress, piece.count, &files.0, &files.1)
+      }
       guard count > 0 else { return }
+      if files.0 >= 0 { (output, profile) = files }
       received += piece.prefix(count)
+    }
+  }
+
+  private func report(of request: WorkerRequest, _ output: Int32, _ profile: Int32) -> WorkerReport {
+    do throws(ProcessingError) {
+      return try sound.report(of: request, output >= 0 ? output : nil, profile >= 0 ? profile : nil)
+    } catch {
+      return .failed(WorkerFailure(error))
     }
   }
 
@@ -105,6 +131,16 @@ package struct ReaderService {
         part.place = place + Int64(bytes.count)
         return Int64(bytes.count) > limit ? Array(bytes.prefix(Int(limit))) : bytes
       }
+    }
+
+    func report(
+      of request: WorkerRequest, _ output: Int32?, _ profile: Int32?
+    ) throws(ProcessingError) -> WorkerReport {
+      var request = request
+      request.source = path
+      let map = try audio { () throws(AudioIOError) in try soundMap() }
+      let perform = try request.begin(OpenedFiles(map: map, output: output, profile: profile))
+      return try perform { _ in }
     }
 
     /// Returns the part that continues at this byte, or another one with the same frames.
