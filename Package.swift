@@ -82,14 +82,14 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "Jobs",
-      dependencies: ["Terms", "Storage", "Processing", "AudioIO", "Denoise", "Labels", "Media", "Waveform", "CLinux"],
+      dependencies: ["Terms", "Storage", "Processing", "Denoise", "Labels", "Waveform", "CLinux"],
       swiftSettings: strict),
     .target(name: "Webhooks", dependencies: ["Storage", "CCurl"], swiftSettings: strict),
     .target(
       name: "AudioService",
       dependencies: [
         "Terms", "HTTP", "Storage", "PostgresStorage", "S3Storage", "Labels", "Processing", "Jobs", "Webhooks",
-        "Waveform", "AudioIO", "Media", "Denoise", "CLinux", "CViewer",
+        "Waveform", "Denoise", "CLinux", "CViewer",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),

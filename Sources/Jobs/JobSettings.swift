@@ -1,6 +1,5 @@
+import Processing
 import Storage
-
-import struct AudioIO.AudioLimits
 
 /// How workers are started, and the limits on what they use.
 package struct WorkerSettings: Sendable {

@@ -59,7 +59,9 @@ struct DenoiseRecordingTests {
       (.caf, .alac24), (.flac, .flacS16), (.flac, .flacS24), (.w64, .pcmS16), (.rf64, .pcmS16), (.ogg, .vorbis),
       (.ogg, .opus), (.mp3, .mp3),
     ] as [(AudioContainer, AudioCodec)])
-  func theResultIsOfTheSourcesKindAndLengthAndQuieter(container: AudioContainer, codec: AudioCodec) throws {
+  func theResultIsOfTheSourcesKindAndLengthAndQuieter(container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec)
+    throws
+  {
     let format = try source(container, codec)
     let before = try decodeFloat(folder("in"))
     let outcome = try denoise()
@@ -79,7 +81,7 @@ struct DenoiseRecordingTests {
   }
 
   @Test(arguments: OutputFormat.allCases)
-  func everyFormatAskedForIsWritten(format: OutputFormat) throws {
+  func everyFormatAskedForIsWritten(format: AudioIO.OutputFormat) throws {
     let source = try source(.wav, .pcmS24)
     let expected = try format.format(for: source)
     try denoise(format: format)
@@ -88,7 +90,7 @@ struct DenoiseRecordingTests {
   }
 
   @Test("title and artist are kept", arguments: [OutputFormat.same, .flac, .mp3])
-  func tags(format: OutputFormat) throws {
+  func tags(format: AudioIO.OutputFormat) throws {
     _ = try source(.wav, .pcmS16)
     var file = try contents(folder("in"))
     let data = try #require((12..<200).first { file[$0..<$0 + 4].elementsEqual("data".utf8) })
@@ -111,7 +113,7 @@ struct DenoiseRecordingTests {
     arguments: [
       (.wav, .pcmU8), (.wav, .pcmS16), (.wav, .pcmS24), (.flac, .flacS16), (.flac, .flacS24), (.aiff, .pcmS16),
     ] as [(AudioContainer, AudioCodec)])
-  func residue(container: AudioContainer, codec: AudioCodec) throws {
+  func residue(container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec) throws {
     _ = try source(container, codec)
     var residue = DenoiseSettings()
     residue.output = .residue
@@ -171,7 +173,7 @@ struct DenoiseRecordingTests {
   @Test(
     "a quantile reads only some seconds of a long recording",
     arguments: [(.wav, .pcmS16), (.ogg, .vorbis)] as [(AudioContainer, AudioCodec)])
-  func quantileOfALongRecording(container: AudioContainer, codec: AudioCodec) throws {
+  func quantileOfALongRecording(container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec) throws {
     let format = AudioFormat(container: container, codec: codec, sampleRate: 8000, channels: 1)
     var generator = SeededGenerator(state: 3)
     let seconds = 4 * NoiseLearner.wholeSeconds
@@ -298,7 +300,7 @@ struct DenoiseRecordingTests {
     arguments: [
       (.wav, .pcmS16), (.wav, .pcmF32), (.flac, .flacS24), (.ogg, .vorbis),
     ] as [(AudioContainer, AudioCodec)])
-  func window(container: AudioContainer, codec: AudioCodec) throws {
+  func window(container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec) throws {
     _ = try source(container, codec, rate: 8000, seconds: 20)
     var settings = DenoiseSettings()
     for output in DenoiseSettings.Output.allCases {

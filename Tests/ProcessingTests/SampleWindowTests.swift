@@ -27,7 +27,7 @@ struct SampleWindowTests {
   @Test(
     "a long window decoded on two cores matches decoding from the start",
     arguments: [(AudioContainer.mp3, AudioCodec.mp3), (.ogg, .vorbis), (.ogg, .opus), (.flac, .flacS16)])
-  func halvesMeet(container: AudioContainer, codec: AudioCodec) throws {
+  func halvesMeet(container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec) throws {
     let path = try make(container, codec, frames: 300_000)
     var reader = try AudioReader(path: path)
     var all: [Int16] = []

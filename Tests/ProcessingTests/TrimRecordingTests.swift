@@ -28,7 +28,7 @@ import Waveform
       (.flac, .flacS16, .flacS16), (.flac, .flacS24, .flacS24), (.wav, .imaADPCM, .flacS16), (.mp3, .mp3, .flacS16),
       (.ogg, .vorbis, .flacS16), (.ogg, .opus, .flacS16),
     ] as [(AudioContainer, AudioCodec, AudioCodec)])
-  func exact(container: AudioContainer, codec: AudioCodec, written: AudioCodec) throws {
+  func exact(container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec, written: AudioIO.AudioCodec) throws {
     let format = AudioFormat(container: container, codec: codec, sampleRate: 48_000, channels: 2)
     try encode(swell(frames: 30_000, channels: 2, sampleRate: 48_000), to: folder("in"), format)
     let outcome = try trim(0.1, 0.35)

@@ -7,8 +7,6 @@ import Storage
 import Terms
 import Waveform
 
-import enum AudioIO.AudioIOError
-
 // The one table that maps an error to a status, a stable code, and text that is safe to show; details go to the log.
 // The server's own errors are in HTTP's table (`HTTPProblems`), errors in a request in `ErrorResponses+Requests`, and
 // general explanations of the codes in `ProblemExplanation`.

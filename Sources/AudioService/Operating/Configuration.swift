@@ -2,11 +2,10 @@ import Glibc
 import HTTP
 import Jobs
 import Logging
+import Processing
 import Storage
 import Terms
 import Webhooks
-
-import struct AudioIO.AudioLimits
 
 /// Every setting of the service, with its default. A row of Setting+Table.swift adds the flag and the variable for one.
 package struct Configuration: Sendable {

@@ -1,9 +1,8 @@
 import Glibc
 import HTTP
 import Jobs
+import Processing
 import Storage
-
-import struct AudioIO.AudioFormat
 
 /// `GET …/audio` and `…/video`: a recording's bytes, with range support so that a browser's player can seek.
 struct AudioFiles: Sendable {

@@ -5,9 +5,6 @@ import Processing
 import Storage
 import Terms
 
-import struct AudioIO.AudioFormat
-import enum AudioIO.OutputFormat
-
 /// `GET …/audio?format=`: a recording's audio in a format that the client can play, made by a job on first use and kept
 /// while there is space.
 struct Conversions: Sendable {

@@ -5,8 +5,6 @@ import Processing
 import Storage
 import Terms
 
-import enum AudioIO.OutputFormat
-
 /// `POST /v1/recordings/{id}/denoise`: a job that makes a new recording.
 struct DenoiseRequests: Sendable {
   let context: Context

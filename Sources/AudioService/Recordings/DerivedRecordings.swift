@@ -4,9 +4,6 @@ import Processing
 import Storage
 import Terms
 
-import struct AudioIO.AudioFormat
-import struct Media.MediaFacts
-
 /// Requests for jobs that make a new recording of an existing one: what they have in common.
 struct DerivedRecordings: Sendable {
   let context: Context

@@ -4,8 +4,6 @@ import Jobs
 import Processing
 import Storage
 
-import enum AudioIO.StreamedHeader
-
 /// A part of a recording that a child encodes into a file while the file is sent. Canceled, with its files removed,
 /// when the response no longer needs it.
 final class EncodedPart: Sendable {

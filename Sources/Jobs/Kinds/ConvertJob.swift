@@ -1,8 +1,6 @@
 import Processing
 import Storage
 
-import enum AudioIO.OutputFormat
-
 /// Converts a recording's audio to another format, for downloads.
 package enum ConvertJob: JobDefinition {
   /// The parameters as stored in the job's row.

@@ -2,8 +2,6 @@ import Processing
 import Storage
 import Terms
 
-import struct Media.MediaFacts
-
 /// Removes the noise from a recording. The result is a new recording with its waveform. The job's row contains
 /// `DenoiseParameters`.
 enum DenoiseJob: JobDefinition {

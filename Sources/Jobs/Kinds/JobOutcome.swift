@@ -2,11 +2,6 @@ import Processing
 import Storage
 import Terms
 
-import enum AudioIO.AudioCodec
-import enum AudioIO.AudioContainer
-import struct AudioIO.AudioFormat
-import struct Media.MediaFacts
-
 /// The result of a worker that succeeded, to be stored in rows and files.
 struct JobOutcome {
   let job: Job
