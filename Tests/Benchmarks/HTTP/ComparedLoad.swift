@@ -49,12 +49,12 @@ struct ComparedLoad {
     var p99: [Double] = []
 
     mutating func add(
-      port: UInt16, target: String, script: [String], connections: Int, processes: [Int32]
+      port: UInt16, target: String, script: [String], connections: Int, processorSeconds: () -> Double
     ) throws {
-      let before = Processes.processorSeconds(processes)
+      let before = processorSeconds()
       let load = try Wrk(
         port: port, target: target, connections: connections, seconds: secondsPerRound, script: script)
-      let spent = Processes.processorSeconds(processes) - before
+      let spent = processorSeconds() - before
       guard load.errors == 0 else { throw BenchmarkFailure(what: "\(load.errors) errors at \(target) \(script)") }
       requests.append(load.requestsPerSecond)
       microseconds.append(spent / load.requests * 1e6)
@@ -76,10 +76,10 @@ struct ComparedLoad {
       }
       try ours.add(
         port: server.client.port, target: target, script: ourScript, connections: row.connections,
-        processes: [server.processIdentifier])
+        processorSeconds: { Processes.processorSecondsWithChildren(server.processIdentifier) })
       try theirs.add(
         port: nginx.port, target: "/\(file)", script: theirScript, connections: row.connections,
-        processes: nginx.processes)
+        processorSeconds: { Processes.processorSeconds(nginx.processes) })
     }
     show(row, ours, theirs)
   }

@@ -18,6 +18,11 @@ enum Processes {
   /// The same for a process and those of its children that have ended and been waited for (fields 14 to 17).
   static func processorSecondsWithEnded(_ process: Int32) -> Double { processorSeconds(process, fields: 14...17) }
 
+  /// The same with the children that run, such as the service's readers.
+  static func processorSecondsWithChildren(_ process: Int32) -> Double {
+    children(of: process).reduce(processorSecondsWithEnded(process)) { $0 + processorSecondsWithEnded($1) }
+  }
+
   private static func processorSeconds(_ process: Int32, fields: ClosedRange<Int>) -> Double {
     let text = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
     // After the name, which may contain anything, the third field follows.
