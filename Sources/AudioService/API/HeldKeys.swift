@@ -71,11 +71,13 @@ final class HeldKeys: Sendable {
     guard isNeeded else { return }
     catalog.clock.after(catalog.keyRenewalSeconds) { [weak self] in
       guard let self else { return }
+      catalog.clock.begin()
       work.start { [self] in
         settleOwed()
         // One renewal that fails isn't the last.
         if state.withLock({ !$0.held.isEmpty }) { try? catalog.renewKeys() }
         renew(goesOn: true)
+        catalog.clock.end()
       }
     }
   }
