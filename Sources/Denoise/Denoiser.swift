@@ -157,7 +157,7 @@ package struct Denoiser: ~Copyable {
 
   /// The sum of the channels' λ, scaled. The rules based on the a-priori SNR use a factor of 0.85 (PESQ 1.934, against
   /// 1.909 without); Berouti's α has the same effect.
-  private static func level(
+  static func level(
     of noise: NoiseCourse, _ settings: DenoiseSettings, _ frame: AnalysisFrame, sampleRate: Int
   ) -> FrameNoise {
     let factor = settings.method == .spectralSubtraction ? 1 : 0.85

@@ -30,7 +30,7 @@ extension MediaFacts {
     }
   }
 
-  fileprivate var encoderWords: [String] {
+  var encoderWords: [String] {
     // The bit rate of the source or a transparent one, whichever is higher, up to the encoder's maximum.
     let bits = max(bitRate ?? 0, 128_000 * channels)
     return switch writtenCodec {

@@ -56,7 +56,7 @@ package final class MediaEncoding {
       + ["-i", "pipe:0"]
   }
 
-  private static func mp3Rate(_ sampleRate: Int) -> Int {
+  static func mp3Rate(_ sampleRate: Int) -> Int {
     [8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000].first { $0 >= sampleRate } ?? 48_000
   }
 

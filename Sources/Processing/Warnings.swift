@@ -87,7 +87,7 @@ extension Warning {
       detail: "\(frames) frames in the middle of the file are lost and replaced by silence.")
   }
 
-  private static func leftOut(_ streams: Int, seconds: Double) -> Warning {
+  static func leftOut(_ streams: Int, seconds: Double) -> Warning {
     let rounded = (seconds * 10).rounded() / 10
     return Warning(
       code: "streams_left_out",

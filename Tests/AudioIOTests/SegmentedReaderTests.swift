@@ -1,3 +1,5 @@
+import Dispatch
+import Foundation
 import Testing
 
 @testable import AudioIO
@@ -147,6 +149,31 @@ struct SegmentedReaderTests {
     #expect(equal)
   }
 
+  @Test func samplesThatAreNotFiniteAreCountedOnce() throws {
+    var samples = [Float](repeating: 0.5, count: 100_000)
+    // At the start of a segment, where the one before has its tail, and elsewhere.
+    for place in [10, 10_000, 10_001, 20_000, 55_555, 99_999] { samples[place] = .nan }
+    let path = try folder.file("f.wav", floatWave(samples))
+    var reader = SegmentedReader(
+      try AudioReader(path: path), path: path, workers: 2, segmentFrames: 10_000, tailFrames: 2000
+    ) { CollectedSegment() }
+    while reader.read({ _ in }, result: { _ in }) > 0 {}
+    let (count, isParallel) = (reader.nonFiniteSamples, reader.isParallel)
+    #expect(count == 6 && isParallel)
+  }
+
+  @Test func aSegmentThatDoesNotContinueTheLastIsDiscarded() throws {
+    let path = try folder.file("a.wav", wave([Int16](repeating: 1, count: 100_000)))
+    let changes = FileChanges(path: path)
+    var reader = SegmentedReader(
+      try AudioReader(path: path), path: path, workers: 2, segmentFrames: 10_000
+    ) { ChangingSegment(changes) }
+    var results = 0
+    while reader.read({ _ in }, result: { _ in results += 1 }) > 0 {}
+    let (position, isParallel) = (reader.position, reader.isParallel)
+    #expect(results == 1 && position == 100_000 && !isParallel)
+  }
+
   @Test func shortFilesAreReadByOneReader() throws {
     func isParallel(_ path: String, workers: Int = 2) throws -> Bool {
       SegmentedReader(
@@ -189,4 +216,33 @@ final class CollectedSegment: SegmentWork {
     for index in tail.indices { segment.tail.append(tail[index]) }
     return segment
   }
+}
+
+/// A file that changes when its first segment has its tail, before the second one is decoded by another worker.
+private final class FileChanges: Sendable {
+  private let path: String
+  private let (hasSecond, hasTail) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+
+  init(path: String) { self.path = path }
+
+  func begin(at frame: Int64) {
+    guard frame > 0 else { return hasSecond.wait() }
+    hasSecond.signal()
+    hasTail.wait()
+    guard let file = FileHandle(forWritingAtPath: path) else { return }
+    file.seek(toFileOffset: 44 + 2 * 10_000)
+    file.write(Data(repeating: 2, count: 2 * 90_000))
+  }
+
+  func finish() { hasTail.signal() }
+}
+
+private final class ChangingSegment: SegmentWork {
+  private let changes: FileChanges
+
+  init(_ changes: FileChanges) { self.changes = changes }
+
+  func begin(at frame: Int64) { changes.begin(at: frame) }
+  func append(_ samples: Span<Int16>) {}
+  func finish(tail: Span<Int16>) { changes.finish() }
 }

@@ -55,13 +55,24 @@ import Testing
 
   @Test func settingsAreClampedToTheirRanges() throws {
     let noise = TestSignals.noise(rate)
+    let samples = TestSignals.sum(noise, TestSignals.tone(rate, hertz: 440, sampleRate: rate))
     func clean(_ reduction: Double, _ sensitivity: Double) throws -> [Float] {
       let settings = DenoiseSettings(reductionDB: reduction, sensitivity: sensitivity)
       let cleaning = Cleaning(sampleRate: rate, settings: settings)
-      return cleaning.clean(noise, try cleaning.profile(of: noise))
+      return cleaning.clean(samples, try cleaning.profile(of: noise))
     }
-    #expect(try clean(80, 5) == clean(60, 2))
-    #expect(try clean(-3, 0.1) == clean(0, 0.5))
+    #expect(try clean(80, 1) == clean(60, 1) && clean(-3, 1) == clean(0, 1))
+    #expect(try clean(18, 5) == clean(18, 2) && clean(18, 0.1) == clean(18, 0.5))
+  }
+
+  @Test("spectral subtraction uses the noise as it was learned, the other methods 85 % of it")
+  func level() {
+    let frame = AnalysisFrame(sampleRate: rate)
+    let noise = NoiseCourse(NoiseProfile(power: [[Float](repeating: 1, count: frame.binCount)], sampleRate: rate))
+    for method in DenoiseMethod.allCases {
+      let levels = Denoiser.level(of: noise, DenoiseSettings(method: method), frame, sampleRate: rate).levels
+      #expect(levels[0][9] == (method == .spectralSubtraction ? 1 : 0.85), "\(method)")
+    }
   }
 
   @Test("the denoised sound and the residue add up to the original", arguments: DenoiseMethod.allCases)

@@ -128,6 +128,9 @@ import Testing
     #expect(abs(decibels(145.83) + 70.83) < 0.01)
     #expect(decibels(520.83) > -61 && decibels(1000) == -.infinity && decibels(1900) > -91)
     #expect(decibels(2500) == -.infinity)
+    // The last frequency belongs to the bin whose half it is in.
+    let short = try NoiseDensity(frequencies: [0, 1990], powerDB: [[-60, -60]]).profile(sampleRate: 8000, channels: 1)
+    #expect(short.frequency(ofBin: 96) == 2000 && short.power[0][96] > 0 && short.power[0][97] == 0)
   }
 
   @Test(

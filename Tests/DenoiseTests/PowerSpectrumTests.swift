@@ -39,6 +39,12 @@ import Testing
     #expect(abs(mean - expected) < 0.5)
   }
 
+  @Test func theFirstAndLastBinCountHalf() {
+    let bins = AnalysisFrame(sampleRate: 8000).binCount
+    let flat = PowerSpectrum(NoiseProfile(power: [[Float](repeating: 1, count: bins)], sampleRate: 8000)).powerDB
+    #expect(flat.min() == flat[0] && flat[0] == flat[bins - 1] && abs(flat[1] - flat[0] - 3.01) < 0.011)
+  }
+
   @Test func silenceIsMinus200() throws {
     let silence = [Float](repeating: 0, count: 16_000)
     #expect(PowerSpectrum(try profile(silence, silence)).powerDB.allSatisfy { $0 == -200 })

@@ -145,6 +145,30 @@ import Testing
       "chapters without ends", .chapters,
       #"{"version":"1.2.0","chapters":[{"startTime":60,"title":"B","url":"x"},{"startTime":0,"title":"A"}]}"#,
       [Label(0, 60_000, "A"), Label(60_000, 60_000, "B")]),
+    Case(
+      "several words without times", .whisper,
+      """
+      {"segments": [{"start": 0, "end": 4, "text": "a bc d e", "words": [{"word": "a", "start": 0, "end": 1},
+        {"word": "bc"}, {"word": "d"}, {"word": "e", "start": 4, "end": 4}]}]}
+      """,
+      [
+        Label(
+          0, 4000, "a bc d e",
+          words: [
+            TimedWord(0, 1000, "a"), TimedWord(1000, 3000, "bc"), TimedWord(3000, 4000, "d"),
+            TimedWord(4000, 4000, "e"),
+          ])
+      ]),
+    Case(
+      "a word at the end of its cue", .vtt, "WEBVTT\n\n00:01.000 --> 00:02.000\na <00:02.000>b\n",
+      [Label(1000, 2000, "a b", words: [TimedWord(1000, 2000, "a"), TimedWord(2000, 2000, "b")])]),
+    Case(
+      "lines that start together", .audacity, "2\t3\tc\n1\t2\tb\n1\t3\ta\n",
+      [Label(1000, 2000, "b"), Label(1000, 3000, "a"), Label(2000, 3000, "c")]),
+    Case(
+      "chapters that start together", .chapters,
+      #"{"chapters":[{"startTime":1,"title":"A"},{"startTime":1,"title":"B"},{"startTime":3,"title":"C"}]}"#,
+      [Label(1000, 3000, "A"), Label(1000, 3000, "B"), Label(3000, 3000, "C")]),
   ]
 
   @Test("is read as people and programs write it", arguments: vtt + srt + lrc + others)
@@ -193,11 +217,13 @@ import Testing
     #expect(try parse("[00:20.00]Late", duration: duration) == [Label(20_000, 20_000, "Late")])
     let chapters = #"{"chapters":[{"startTime":2,"title":"A"}]}"#
     #expect(try parse(chapters, duration: duration) == [Label(2000, 14_000, "A")])
+    #expect(try parse(chapters, duration: .ms(1000)) == [Label(2000, 2000, "A")])
   }
 
   @Test func timesAreRoundedToMicroseconds() throws {
-    let file = try LabelFile(parsing: Array("0.00000149\t0.0000015\ta\n1.9999996\t2.5e0\tb\n".utf8), as: .audacity)
-    #expect(file.labels.map(\.start.microseconds) == [1, 2_000_000])
-    #expect(file.labels.map(\.end.microseconds) == [2, 2_500_000])
+    let lines = "-0.0\t0\ta\n0.00000149\t0.0000015\ta\n1.9999996\t2.5e0\tb\n2.9999996e0\t3\tc\n"
+    let file = try LabelFile(parsing: Array(lines.utf8), as: .audacity)
+    #expect(file.labels.map(\.start.microseconds) == [0, 1, 2_000_000, 3_000_000])
+    #expect(file.labels.map(\.end.microseconds) == [0, 2, 2_500_000, 3_000_000])
   }
 }

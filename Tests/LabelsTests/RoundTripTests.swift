@@ -119,6 +119,13 @@ import Testing
     #expect(WrittenLabels(others, as: .vtt).leftOut == [.words])
   }
 
+  @Test func timesAreRoundedToMilliseconds() {
+    let label = Label(start: MediaTime(clamping: 1_000_499), end: MediaTime(clamping: 1_999_500), text: "a")
+    #expect(written([label], .vtt) == "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\na\n")
+    #expect(written([label], .srt) == "1\n00:00:01,000 --> 00:00:02,000\na\n")
+    #expect(written([label], .lrc) == "[00:01.000]a\n[00:02.000]\n")
+  }
+
   @Test("files look as other programs expect them")
   func appearance() {
     let labels = [

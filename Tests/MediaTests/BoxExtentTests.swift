@@ -20,6 +20,7 @@ struct BoxExtentTests {
     ("a size below the least", type + [0, 0, 0, 7] + Array("mdat".utf8), .unknown),
     ("a camera's own bytes behind the boxes", type + Array("SEFHe\u{0}\u{0}\u{0}".utf8), .unknown),
     ("nothing", [], .whole),
+    ("a fragment", type + [0, 0, 0, 8] + Array("moof".utf8) + [0, 0, 0, 8] + Array("mdat".utf8), .whole),
   ]
 
   @Test("a file that ends within a box is cut", arguments: cases)
@@ -27,6 +28,7 @@ struct BoxExtentTests {
     let path = NSTemporaryDirectory() + "stillwave-boxes-\(UUID().uuidString).mp4"
     try Data(bytes).write(to: URL(fileURLWithPath: path))
     defer { try? FileManager.default.removeItem(atPath: path) }
-    #expect(BoxExtent(path: path).verdict == extent)
+    let found = BoxExtent(path: path)
+    #expect(found.verdict == extent && found.isFragmented == (name == "a fragment"))
   }
 }

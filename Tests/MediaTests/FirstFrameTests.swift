@@ -33,6 +33,19 @@ struct FirstFrameTests {
     #expect(try found(Array(Self.adts(4).dropFirst(37)))?.leadingBytes == 63)
   }
 
+  @Test("a frame of AC-3 at 44.1 kHz with an odd size is a word longer")
+  func oddSize() throws {
+    let frame: [UInt8] = [0x0B, 0x77, 1, 2, 1 << 6 | 9, 8 << 3] + [UInt8](repeating: 7, count: 2 * 140 - 6)
+    #expect(try found([0, 0] + frame + frame + frame)?.leadingBytes == 2)
+  }
+
+  @Test("the three reserved rates of AAC begin no frame", arguments: [12, 13, 14, 15] as [UInt8])
+  func rates(rate: UInt8) throws {
+    var frames = Self.adts(4)
+    for start in stride(from: 0, to: frames.count, by: 100) { frames[start + 2] = 0x40 | rate << 2 }
+    #expect(try (found(frames) != nil) == (rate == 12))
+  }
+
   @Test("a single frame counts at the beginning of a file that ends with it or within it")
   func single() throws {
     for frame in [Self.adts(1), Self.ac3(1), Self.adts(1).dropLast(50)] {

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Media
@@ -100,6 +101,49 @@ struct MediaProbeTests {
     arguments: ["", "#tb 0: 1/0\n0, 0, 0, 1024, 4096, 0", "0, 0, 0, 0, 0, 0", "#tb 0: 1/1\n0, 0, 0, 0, 4096, 0", "a,b"])
   func noise(_ text: String) {
     #expect(PacketList(text: Array(text.utf8)).soundStart == nil)
+  }
+
+  @Test("the first sound is late if its time says so by more than a millisecond's rounding")
+  func lateness() {
+    for (first, late) in [(21, 1008), (1, nil)] as [(Int, Int64?)] {
+      let lines = [first, 21, 43, 64, 85].map { "0, \($0), \($0), 1024, 8192, 0" }
+      let text = (["#tb 0: 1/1000"] + lines).joined(separator: "\n")
+      #expect(PacketList(text: Array(text.utf8)).lateness(sampleRate: 48_000) == late)
+    }
+  }
+
+  /// Probes an empty file with programs that print these texts.
+  private func facts(_ demuxer: Demuxer, sound tags: String = "", packets: [String]) throws -> MediaFacts {
+    let folder = NSTemporaryDirectory() + "stillwave-probe-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let json =
+      #"{"streams":[{"codec_name":"opus","codec_type":"audio"\#(tags)},"#
+      + #"{"codec_name":"vp9","codec_type":"video","width":64,"height":48}]}"#
+    let text = (["#tb 0: 1/1000", "#sample_rate 0: 48000", "#tb 2: 1/1000"] + packets).joined(separator: "\n")
+    let script = "case $0 in *ffprobe) cat <<'E'\n\(json)\nE\n;; *) cat <<'E'\n\(text)\nE\n;; esac\n"
+    try ScriptedProgram.write(script, as: ["ffmpeg", "ffprobe"], in: folder)
+    try Data().write(to: URL(fileURLWithPath: "\(folder)/file"))
+    return try MediaProbe(
+      path: "\(folder)/file", demuxer: demuxer, with: try #require(FFmpeg("\(folder)/ffmpeg")), in: .none
+    ).facts()
+  }
+
+  @Test(
+    "a film starts at 0 on its clock, unless its tracks start much earlier, or all of them over a minute later",
+    arguments: [(0, 0), (-20, 0), (-100, 0), (-200, -9600), (500, 0), (60_000, 0), (61_000, 61 * 48_000)])
+  func zero(milliseconds: Int, firstFrame: Int64) throws {
+    let packets = [0, 2].map { "\($0), 0, \(milliseconds), 1024, 8192, 0" }
+    #expect(try facts(.matroska, packets: packets).firstFrame == firstFrame)
+  }
+
+  @Test("a track of Matroska ends when its tag says, or that long after its start if mkvmerge wrote it")
+  func taggedEnd() throws {
+    for (application, frames) in [("Lavf", 96_000), ("mkvmerge v9", 120_000)] as [(String, Int64)] {
+      let tags = #","tags":{"DURATION":"00:00:02.000000000","_STATISTICS_WRITING_APP":"\#(application)"}"#
+      let found = try facts(.matroska, sound: tags, packets: ["0, 0, 500, 1024, 8192, 0", "2, 0, 0, 1, 9, 0"])
+      #expect(found.promisedFrames == frames && found.promisesLength)
+    }
   }
 
   @Test("facts survive encoding and decoding")

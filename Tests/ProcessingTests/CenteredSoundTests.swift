@@ -108,6 +108,15 @@ struct CenteredSoundTests {
     #expect(part.count == 11_000 && zip(part, samples[25_000...]).allSatisfy { abs($0 - $1) < 0.01 })
   }
 
+  @Test("an offset needs four blocks, and only what is certain of it is removed")
+  func certainty() {
+    #expect(SlowMean.offset([0.1, 0.1, 0.1]) == 0 && abs(SlowMean.offset([0.1, 0.1, 0.1, 0.1]) - 0.1) < 1e-6)
+    for (spread, share) in [(0.0003, 1), (0.007_27, 0.5), (0.02, 0)] as [(Float, Float)] {
+      let means = (0..<16).map { 0.05 + ($0.isMultiple(of: 2) ? spread : -spread) }
+      #expect(abs(SlowMean.offset(means) - share * 0.05) < 0.001, "\(spread)")
+    }
+  }
+
   @Test("numbers that no mean can be taken of do no harm")
   func huge() throws {
     var samples = sound(seconds: 6)

@@ -15,6 +15,17 @@ import Testing
     #expect(abs(try #require(meter.levels.after) + 20) < 0.01)
   }
 
+  @Test("blocks last 50 ms, and those of digital silence don't count")
+  func blocks() throws {
+    var region = NoiseLevelMeter(.region(.init(start: 0.05, end: 0.1)), sampleRate: 1000, channels: 1)
+    let samples = (0..<1000).map { 50..<100 ~= $0 ? Float(0.1) : 0.9 }
+    region.append(samples.span, samples.span)
+    #expect(abs(try #require(region.levels.before) + 20) < 0.01)
+    var quantile = NoiseLevelMeter(.quantile(0.5), sampleRate: 1000, channels: 1)
+    for value: Float in [0, 0.1] { quantile.append(second(of: value).span, second(of: value).span) }
+    #expect(abs(try #require(quantile.levels.before) + 20) < 0.01)
+  }
+
   @Test("the level in several regions is that of all of them together")
   func severalRegions() throws {
     let regions = [NoiseSource.Region(start: 0, end: 1), NoiseSource.Region(start: 2, end: 3)]

@@ -47,6 +47,10 @@ struct PictureLayoutTests {
     #expect(try rows(.factor(1)) == 75...125)
     #expect(try rows(.factor(2)) == 51...149)
     #expect(try rows(.auto) == 0...200 && rows(.factor(50)) == 0...200)
+    let window = try WaveformPicture(query(width: 40), style: PictureStyle(), of: source.extent).window
+    var envelope = Envelope(try source.slice(window), lane: 0, start: 0, framesPerColumn: 1250, columns: 40)
+    envelope.amplify(50)
+    #expect((envelope.tops[20], envelope.bottoms[20], envelope.loudness[20]) == (1, -1, 1))
     // The loudest peak of both fills the height, so that they remain comparable.
     let louder = try PictureSource(.repeating([16_000, -16_000], frames: 20_000))
     let both = try Drawing(source, query(width: 40), over: louder) {

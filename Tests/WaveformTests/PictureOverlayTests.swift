@@ -30,8 +30,9 @@ struct PictureOverlayTests {
     for top in [0, 104] { #expect(image[30, top + 50] == .rgb(0x0000ff) && image[30, top + 12] == .rgb(0x0000ff)) }
     var second = query(width: 60)
     second.channels = .channel(1)
-    let drawing = try Drawing(main, second, over: try PictureSource(.words(channels: 2)))
-    #expect(drawing.picture.overlayWindow?.query.channels == .channel(1))
+    for (other, channels) in [(try PictureSource(.words(channels: 2)), .channel(1)), (mono, ChannelSelection.mix)] {
+      #expect(try Drawing(main, second, over: other).picture.overlayWindow?.query.channels == channels)
+    }
   }
 
   @Test func aGrowingOverlayIsDrawnAsFarAsItHasBeenRead() throws {
