@@ -22,6 +22,19 @@ struct AudioWriterTests {
     }
   }()
 
+  @Test("what is beyond full scale is counted, full scale isn't", arguments: [AudioCodec.pcmS16, .pcmF32])
+  func clipped(codec: AudioCodec) throws {
+    var samples = (0..<40).map { $0.isMultiple(of: 2) ? Float(1) : -1 }
+    for place in [3, 37] { samples[place] = -1.001 }
+    let format = AudioFormat(container: .wav, codec: codec, sampleRate: 8000, channels: 1)
+    var writer = try AudioWriter(creating: folder("c.wav"), format: format, expectedFrames: 40)
+    var quantised: [Int16] = []
+    try writer.write(samples.span, quantised: &quantised)
+    let count = writer.clippedSamples
+    try writer.finish()
+    #expect(count == (codec == .pcmF32 ? 0 : 2))
+  }
+
   @Test(arguments: lossless)
   func aLosslessFileKeepsWhatItsDepthCanHold(format: AudioFormat) throws {
     let path = folder("file")

@@ -18,6 +18,14 @@ struct WaveHeaderTests {
     #expect(size == header.fileBytes - 8)
   }
 
+  @Test("a file is RF64 from the first length on that 32 bits don't hold")
+  func longest() throws {
+    for (frames, mark) in [(2_147_483_629, "RIFF"), (2_147_483_630, "RF64")] as [(Int64, String)] {
+      let header = try WaveHeader(.pcmS16, sampleRate: 8000, channels: 1, frames: frames)
+      #expect(header.bytes.starts(with: mark.utf8), "\(frames)")
+    }
+  }
+
   @Test("the last frames of more than 4 GiB are read")
   func long() throws {
     let frames: Int64 = 536_870_912 + 3

@@ -133,6 +133,8 @@ extension NoiseRegion {
     let regions = find(samples)
     #expect(!regions.isEmpty && regions.allSatisfy { $0.start >= 1.97 && $0.level > -41 })
     #expect(find(samples.map { $0 == 0 ? 1 / 32768 : $0 }).allSatisfy { $0.start >= 1.97 })
+    // Noise that stops before it is long enough.
+    #expect(find((0..<10).flatMap { _ in samples[32_000..<36_800] + samples[..<1600] }) == [])
   }
 
   @Test("digital silence with an offset is no region, whatever the other channel has")

@@ -77,7 +77,9 @@ struct CenteredSoundTests {
     let samples = sound(seconds: 20)
     try write([samples.indices.map { samples[$0] + 0.1 + 0.05 * Float($0) / Float(samples.count) }])
     let all = try centered().samples
-    #expect((20_000..<140_000).allSatisfy { abs(all[$0] - samples[$0]) < 0.01 })
+    let errors = (20_000..<140_000).map { all[$0] - samples[$0] }
+    #expect(errors.allSatisfy { abs($0) < 0.01 })
+    #expect(zip(errors, errors.dropFirst()).allSatisfy { abs($0 - $1) < 1e-5 }, "no jumps between blocks")
   }
 
   @Test func aStepSpoilsOnlyItsSurroundings() throws {
@@ -106,6 +108,19 @@ struct CenteredSoundTests {
     try write([samples.indices.map { samples[$0] + (24_000..<36_000 ~= $0 ? 0.1 : -0.3) }])
     let part = try centered("in", 25_000..<36_000, within: 24_500..<36_000).samples
     #expect(part.count == 11_000 && zip(part, samples[25_000...]).allSatisfy { abs($0 - $1) < 0.01 })
+  }
+
+  @Test("behind the end, which is within a block, sound can be read again")
+  func again() throws {
+    let samples = sound(seconds: 9.1)
+    try write([samples])
+    var centered = CenteredSound(try AudioReader(path: folder("in")))
+    for _ in 0..<2 {
+      var found: [Float] = []
+      while centered.read({ _, part in for index in part.indices { found.append(part[index]) } }) > 0 {}
+      #expect(found == samples)
+      try centered.seek(to: 0)
+    }
   }
 
   @Test("an offset needs four blocks, and only what is certain of it is removed")
