@@ -22,6 +22,16 @@ struct AudioWriterTests {
     }
   }()
 
+  @Test("lossy codecs get nothing beyond full scale", arguments: [AudioCodec.vorbis, .opus, .mp3])
+  func loud(codec: AudioCodec) throws {
+    let container: AudioContainer = codec == .mp3 ? .mp3 : .ogg
+    let format = AudioFormat(container: container, codec: codec, sampleRate: 48_000, channels: 1)
+    let samples = swell(frames: 20_000, channels: 1, sampleRate: 48_000, peak: 2)
+    try encode(samples, to: folder("loud"), format)
+    try encode(samples.map { min(max($0, -1), 1) }, to: folder("full"), format)
+    #expect(try decode(folder("loud")) == decode(folder("full")))
+  }
+
   @Test("what is beyond full scale is counted, full scale isn't", arguments: [AudioCodec.pcmS16, .pcmF32])
   func clipped(codec: AudioCodec) throws {
     var samples = (0..<40).map { $0.isMultiple(of: 2) ? Float(1) : -1 }

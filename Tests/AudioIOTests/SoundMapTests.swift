@@ -126,6 +126,14 @@ struct SoundMapTests {
     #expect(found.promised == Int64(count) * 1152 && found.found >= 100_000)
   }
 
+  @Test func aCountWithTheFrameThatHasItIsRightToo() throws {
+    var (bytes, samples) = try make(.mp3, rate: 44_100, channels: 1, frames: 100_000)
+    let place = try Int(#require(header(bytes)).sideInformation.upperBound) + 8
+    let count = bytes[place..<place + 4].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    bytes.replaceSubrange(place..<place + 4, with: big(count + 1, 4))
+    #expect(try decodeSeeking(try folder.file("b", bytes)) == samples)
+  }
+
   @Test func anMP3CutShortIsUsedToItsLastWholeFrame() throws {
     let (bytes, samples) = try make(.mp3, rate: 44_100, channels: 2, frames: 100_000)
     let path = try folder.file("b", Array(bytes.prefix(bytes.count / 2)))
