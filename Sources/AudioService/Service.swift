@@ -220,7 +220,8 @@ package final class Service: Sendable {
     return true
   }
 
-  /// The same in a bucket. One node at a time removes objects, so that no two ask the store for the same.
+  /// Removes what is no longer needed from a bucket. One node at a time removes objects, so that no two ask the store
+  /// for the same.
   private static func removeUnneeded(in bucket: S3Media, _ heldKeys: HeldKeys) throws(StorageError) -> Bool {
     let name = HeldKeys.Name(tenant: .none, scope: "collecting garbage", key: "")
     var collects = false

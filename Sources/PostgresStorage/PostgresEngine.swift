@@ -16,7 +16,7 @@ package final class PostgresEngine: SQLEngine {
     do { return try pool.read { try body($0) } } catch { throw Self.converted(error) }
   }
 
-  /// The same as `read`: every snapshot has all commits that were acknowledged before it.
+  /// Runs `body` like `read`: every snapshot has all commits that were acknowledged before it.
   package func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
     try read(body)
   }

@@ -15,7 +15,7 @@ struct TransactionMode {
   /// Each statement sees the rows that are committed when it begins, and must take its own locks.
   static let statementLocks = TransactionMode(
     begin: "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id()", writes: true)
-  /// The same, and COMMIT doesn't wait for the disk or a standby.
+  /// Like `statementLocks`, and COMMIT doesn't wait for the disk or a standby.
   static let unflushed = TransactionMode(
     begin: "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO off; SELECT pg_current_xact_id()",
     writes: true)

@@ -19,7 +19,8 @@ package struct FenceSupport: Sendable, Equatable {
     landlockVersion: Int(stillwave_landlock_version()), hasFilter: stillwave_has_filter(),
     dropsRoot: stillwave_can_drop_root())
 
-  /// The same, including the ffmpeg in use, with a few more system calls. If there is no ffmpeg, nothing is missing.
+  /// The means that this process finds, including the ffmpeg in use, with a few more system calls. Without ffmpeg,
+  /// nothing is missing.
   package static func current(with ffmpeg: String) -> FenceSupport {
     var support = current
     guard support.dropsRoot, let found = FFmpeg(ffmpeg) else { return support }

@@ -29,7 +29,7 @@ struct ProbeRecording {
     try runToEnd().probe
   }
 
-  /// The same for a file that ffmpeg reads, using the probe begun by `look`. Also throws `.media`.
+  /// Probes a file that ffmpeg reads, with the probe begun by `look`. Also throws `.media`.
   func run(_ look: MediaProbe) throws(ProcessingError) -> Probe {
     let facts = try media { () throws(MediaError) in try look.facts() }
     try audio { () throws(AudioIOError) in
@@ -45,7 +45,7 @@ struct ProbeRecording {
       media: facts)
   }
 
-  /// The same as `run`. Also returns whether the beginning that was decoded is all of the file.
+  /// Probes the file like `run`, and also returns whether the beginning that was decoded is all of the file.
   func runToEnd() throws(ProcessingError) -> (probe: Probe, isWhole: Bool) {
     do { return try probe() } catch { throw .audio(error) }
   }

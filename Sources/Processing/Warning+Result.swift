@@ -54,7 +54,7 @@ extension Warning {
     ]
   }
 
-  /// The same for a source that libsndfile reads.
+  /// The warning for a result of another format than its source, which libsndfile reads.
   package static func ofKind(_ source: AudioFormat) -> [Warning] {
     guard let target = try? OutputFormat.same.format(for: source),
       target.container != source.container || target.codec.name != source.codec.name

@@ -269,7 +269,7 @@ extension WorkerRequest {
     return Fencing(limits: limits.text, dropsRoot: fence != nil)
   }
 
-  /// The same for a program that writes the worker's file.
+  /// The fence of a program that writes the worker's file.
   private var writingFencing: Fencing { Fencing(limits: programLimits.text, dropsRoot: fence != nil) }
 
   private var programLimits: WorkerFence {

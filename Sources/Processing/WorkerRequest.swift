@@ -207,7 +207,7 @@ package struct TrimWork: Codable, Sendable, Equatable {
   package var pyramid: String
   /// The working copy to make; nil if the source is read directly.
   package var copy: WorkingCopy?
-  /// The same part of a file that ffmpeg reads, with its pictures; nil if there is only the audio file.
+  /// The part of a file that ffmpeg reads, with its pictures; nil if there is only the audio file.
   package var replacement: DenoiseWork.Replacement?
 
   /// Creates a value from its parts.

@@ -43,7 +43,7 @@ extension S3Blobs {
   /// A recording that can't be settled doesn't keep others; then the first error is thrown at the end.
   package func removeGarbage(of catalog: Catalog) throws(StorageError) { try removeGarbage(of: catalog, batch: 1000) }
 
-  /// The same, with `batch` rows at a time.
+  /// Removes garbage with `batch` rows at a time.
   func removeGarbage(of catalog: Catalog, batch: Int) throws(StorageError) {
     var failure: StorageError?
     // What can't be removed now comes first the next time, too.

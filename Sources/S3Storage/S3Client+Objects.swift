@@ -145,7 +145,7 @@ extension S3Client {
   /// Returns what the store says about an object; nil if the bucket has no such object.
   package func head(_ key: String) throws(S3Error) -> S3ObjectInfo? { try head(key, overNewConnection: false) }
 
-  /// The same for an object that rows describe. If the store says something else, asks once more over a new connection:
+  /// Looks at an object that rows describe. If the store says something else, asks once more over a new connection:
   /// the first answer may have been damaged on its way. Two that agree are what the store has. Throws `.damaged` if
   /// they don't.
   func head(_ key: String, expecting expected: ExpectedObject?) throws(S3Error) -> S3ObjectInfo? {

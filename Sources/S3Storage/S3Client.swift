@@ -62,7 +62,7 @@ package final class S3Client: Sendable {
       bucket, credentials: credentials, settings: settings, figures: S3Figures(), clock: StoreClock(settings.clock))
   }
 
-  /// The same with figures and a clock that may be those of other clients of the store, too.
+  /// Creates a client whose figures and clock may be shared with other clients of the store.
   init(
     _ bucket: S3Bucket, credentials: CredentialSource, settings: S3Settings, figures: S3Figures, clock: StoreClock
   ) {
@@ -147,7 +147,7 @@ package final class S3Client: Sendable {
     try send(to: .memory, bytes: bytes, retry: rule) { request }
   }
 
-  /// The same, with a request that is made for each attempt. Calls `doubt` after each attempt that the store may still
+  /// Sends a request that is made anew for each attempt. Calls `doubt` after each attempt that the store may still
   /// carry out.
   func send(
     to destination: S3Destination, bytes: Int64, retry rule: RetryRule = .always, doubt: () -> Void = {},

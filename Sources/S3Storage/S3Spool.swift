@@ -101,7 +101,7 @@ package final class S3Spool: UploadSpool {
   /// and doesn't keep others; then the first error is thrown at the end. If the store fails, throws at once.
   package func removeGarbage() throws(StorageError) { try removeGarbage(batch: 1000) }
 
-  /// The same, with `batch` rows at a time.
+  /// Removes garbage with `batch` rows at a time.
   func removeGarbage(batch: Int) throws(StorageError) {
     var failure: StorageError?
     // What can't be removed now comes first the next time, too.

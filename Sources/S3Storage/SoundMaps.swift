@@ -24,7 +24,7 @@ final class SoundMaps: Sendable {
 
   /// How long a map isn't looked for after it wasn't found.
   private static let pause = Duration.seconds(600)
-  /// The same after the store failed or the disk was full.
+  /// How long a map isn't looked for after the store failed or the disk was full.
   private static let shortPause = Duration.seconds(30)
 
   private let client: S3Client

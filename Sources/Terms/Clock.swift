@@ -143,7 +143,7 @@ package struct Clock: Sendable {
     return !isLate.load(ordering: .sequentiallyConsistent)
   }
 
-  /// The same for the end of a group.
+  /// Blocks the calling thread until the group ends, or for `seconds`. Returns false in the second case.
   package func wait(for group: DispatchGroup, seconds: Double) -> Bool {
     let ended = DispatchSemaphore(value: 0)
     group.notify(queue: Self.queue) { ended.signal() }

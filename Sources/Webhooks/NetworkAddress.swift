@@ -47,7 +47,7 @@ package struct NetworkAddress: Hashable, Sendable {
     isUnspecified || ipv4.bytes.count == 4 && ipv4.bytes[0] == 127 || bytes == [UInt8](repeating: 0, count: 15) + [1]
   }
 
-  /// The same, as an IPv4 address if it is one that is written as IPv6 (::ffff:0:0/96).
+  /// The address, as an IPv4 address if it is one that is written as IPv6 (::ffff:0:0/96).
   private var ipv4: NetworkAddress { Self.mapped.contains(self) ? embeddedIPv4 ?? self : self }
 
   /// The IPv4 address embedded in this one.

@@ -41,7 +41,7 @@ final class TenantAccounts: Sendable {
     named?.current(access.clock)[name] ?? defaults[name]
   }
 
-  /// The same as a whole number.
+  /// Returns a limit as a whole number.
   func count(_ name: TenantLimits.Name, of tenant: Tenant) -> Int64? {
     limit(name, of: tenant).map { Int64(min($0, 0x1p53)) }
   }

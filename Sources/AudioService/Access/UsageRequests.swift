@@ -46,7 +46,7 @@ extension Context {
     _ = try await announce(bytes, of: caller)
   }
 
-  /// The same, and counts the bytes, at least one, until the share ends.
+  /// Throws like `checkUsage`, and counts the bytes, at least one, until the share ends.
   func announce(_ bytes: Int64, of caller: Caller) async throws -> AnnouncedBytes.Share {
     let limits = accounts.stored(by: caller.tenant)
     guard limits.recordings != nil || limits.bytes != nil else { return announced.share(of: caller.tenant, limit: nil) }

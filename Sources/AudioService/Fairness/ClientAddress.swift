@@ -19,7 +19,8 @@ extension Client {
     self.init(peer: request.peer, forwarded: request.fields["X-Forwarded-For"], trusting: proxies)
   }
 
-  /// The same from its parts: `peer` is an address and port, `forwarded` all X-Forwarded-For fields as one list.
+  /// Determines a client from a request's parts: `peer` is an address and port, `forwarded` all X-Forwarded-For fields
+  /// as one list.
   init(peer: String, forwarded: String?, trusting proxies: [Network]) {
     guard let address = Self.address(peer) else {
       self.init(key: peer)

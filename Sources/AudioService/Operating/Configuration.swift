@@ -54,7 +54,7 @@ package struct Configuration: Sendable {
   package var uploadExpirySeconds = 86_400.0
   /// Maximum number of unfinished resumable uploads; beyond that, new ones get 429.
   package var maximumOpenUploads = 1000
-  /// The same for one client.
+  /// Maximum number of unfinished resumable uploads of one client.
   package var maximumOpenUploadsPerClient = 50
   /// Time after which a resumable upload without any data expires; at most `uploadExpirySeconds`.
   package var emptyUploadExpirySeconds = 3600.0
@@ -68,23 +68,23 @@ package struct Configuration: Sendable {
   package var workerCount = sysconf(Int32(_SC_NPROCESSORS_ONLN))
   /// Maximum number of waiting jobs; beyond that, uploads and denoise requests get 429.
   package var maximumQueuedJobs = 1000
-  /// The same for one client.
+  /// Maximum number of waiting jobs of one client.
   package var maximumQueuedJobsPerClient = 100
   /// Maximum number of uploads that wait to be probed, in each of the two lanes; beyond that, uploads get 503.
   package var maximumWaitingProbes = 500
-  /// The same for one client; beyond that, it gets 429.
+  /// Maximum number of uploads of one client that wait to be probed; beyond that, it gets 429.
   package var maximumWaitingProbesPerClient = 50
   /// Maximum number of waiting previews and spectra; beyond that, requests get 503.
   package var maximumWaitingPreviews = 64
-  /// The same for one client; beyond that, it gets 429.
+  /// Maximum number of waiting previews and spectra of one client; beyond that, it gets 429.
   package var maximumWaitingPreviewsPerClient = 8
   /// Maximum number of parts of recordings that may be on their way at once; beyond that, requests get 503.
   package var maximumOpenParts = 128
-  /// The same for one client; beyond that, it gets 429.
+  /// Maximum number of parts on their way to one client; beyond that, it gets 429.
   package var maximumOpenPartsPerClient = 32
   /// Maximum number of waiting pictures, long slices and windows of samples; beyond that, requests get 503.
   package var maximumWaitingPictures = 512
-  /// The same for one client; beyond that, it gets 429.
+  /// Maximum number of waiting pictures, slices and windows of one client; beyond that, it gets 429.
   package var maximumWaitingPicturesPerClient = 64
   /// Proxies that are trusted to name the client (`X-Forwarded-For`); none by default.
   package var trustedProxies: [Network] = []
@@ -96,7 +96,7 @@ package struct Configuration: Sendable {
   var storePauseSeconds = 5.0
   /// Maximum number of event streams of the list (`GET /v1/events`) open at once; beyond that, requests get 503.
   package var maximumEventStreams = 1000
-  /// The same for one client; beyond that, it gets 429.
+  /// Maximum number of event streams of one client; beyond that, it gets 429.
   package var maximumEventStreamsPerClient = 50
   /// Seconds without an event after which an event stream sends a comment to show that it's alive.
   var heartbeatSeconds = 15.0
@@ -126,7 +126,7 @@ package struct Configuration: Sendable {
   var conversionWaitSeconds = 10.0
   /// Seconds after which a recording is deleted; by default never.
   package var maximumAgeSeconds: Double?
-  /// The same for the recordings of single tenants, instead of `maximumAgeSeconds`.
+  /// Seconds after which recordings of single tenants are deleted, instead of `maximumAgeSeconds`.
   package var tenantMaximumAges: [Tenant: Double] = [:]
   /// Seconds in which each recording's file is compared with its SHA-256 once; nil for never.
   package var scrubSeconds: Double? = 30 * 86_400

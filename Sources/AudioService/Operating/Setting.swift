@@ -122,7 +122,7 @@ extension Setting {
     return number(name, help, unit, default: standard) { $1[keyPath: path] = $0 }
   }
 
-  /// The same for a limit of the HTTP server.
+  /// Returns the setting of a limit of the HTTP server.
   static func limit<Value: LosslessStringConvertible & Sendable & Comparable & Numeric>(
     _ name: String, _ path: any WritableKeyPath<HTTPLimits, Value> & Sendable, _ help: String, _ unit: Unit? = nil
   ) -> Setting {
@@ -132,7 +132,7 @@ extension Setting {
     }
   }
 
-  /// The same with a closure that sets the value.
+  /// Returns a setting whose value a closure sets.
   static func number<Value: LosslessStringConvertible & Sendable & Comparable & Numeric>(
     _ name: String, _ help: String, _ unit: Unit = .none, default standard: String,
     set: @escaping @Sendable (Value, inout Configuration) -> Void

@@ -97,7 +97,7 @@ struct AudioFiles: Sendable {
     return HTTPResponse(representation, for: request)
   }
 
-  /// The same file if it has pictures, with a video's media type.
+  /// `GET …/video`: the file if it has pictures, with a video's media type.
   @Sendable func video(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
   {

@@ -63,7 +63,7 @@ struct FramePart: Equatable {
     self = part
   }
 
-  /// The same for seconds of a recording with `total` frames; nil if it ends before `start`.
+  /// The part between two times, in seconds, of a recording with `total` frames; nil if it ends before `start`.
   init?(start: Double, end: Double, sampleRate: Int, total: Int64) {
     let asked = Range(start: start, end: end, sampleRate: sampleRate)
     guard asked.lowerBound < total else { return nil }

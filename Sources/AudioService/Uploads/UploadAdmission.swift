@@ -18,8 +18,8 @@ struct UploadAdmission: Sendable {
     try await checkDisk(for: bytes)
   }
 
-  /// The same, and reserves room for the recording's first job, so that only as many uploads succeed at once as the
-  /// queue has room for.
+  /// Throws like `checkRoom`, and reserves room for the recording's first job, so that only as many uploads succeed at
+  /// once as the queue has room for.
   func reserveRoom(for bytes: Int64, of client: Client) async throws -> TallyPlace {
     try checkLength(bytes)
     let room = try runner.reserve(for: client)
@@ -37,7 +37,7 @@ struct UploadAdmission: Sendable {
     try await work.run { () throws(ServiceError) in try admission.checkDiskNow(for: bytes) }
   }
 
-  /// The same, but blocks.
+  /// Throws `.diskFull` if there is no room for this many bytes. Blocks.
   func checkDiskNow(for bytes: Int64) throws(ServiceError) {
     let free: Int64
     do throws(StorageError) { free = try scratch.freeBytes() } catch { throw .storage(error) }
@@ -54,8 +54,8 @@ struct UploadAdmission: Sendable {
   /// Maximum size of a file that may be short, in bytes: as much as the probe decodes, in 32 bits.
   private static let shortBytes: Int64 = 4 << 20
 
-  /// The same. If the file is short, builds its waveform too, in a job that is created at `time`. `body` gets the
-  /// result while the work folder exists.
+  /// Looks at a file like `probe`. If it is short, builds its waveform too, in a job that is created at `time`. `body`
+  /// gets the result while the work folder exists.
   func takeIn<Result: Sendable>(
     _ file: IncomingFile, as id: RecordingID, for client: Client, at time: Timestamp,
     _ body: (Intake, EarlyWaveform?) async throws -> Result

@@ -17,7 +17,7 @@ extension UploadSession {
     /// When an upload expires that received its last byte at `instant`.
     func expiry(from instant: Timestamp) -> Timestamp { Self.expiry(from: instant, configuration.uploadExpirySeconds) }
 
-    /// The same for an upload that has no bytes yet.
+    /// When an upload expires that was created at `instant` and has no bytes yet.
     func emptyExpiry(from instant: Timestamp) -> Timestamp {
       Self.expiry(from: instant, min(configuration.emptyUploadExpirySeconds, configuration.uploadExpirySeconds))
     }

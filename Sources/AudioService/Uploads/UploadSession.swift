@@ -154,7 +154,7 @@ final class UploadSession: @unchecked Sendable {
     state = .receiving(bytes, offset: offset)
   }
 
-  /// The same; throws also if the upload has expired.
+  /// Opens the upload like `open`; throws also if it has expired.
   func openAlive() throws -> Upload {
     let upload = try open()
     guard upload.expiresAt > catalog.time || catalog.doubtsClock else { throw ServiceError.uploadExpired(id) }

@@ -135,7 +135,7 @@ final class UploadSessionTable: Sendable {
     }
   }
 
-  /// The same for what has expired before `now`.
+  /// Removes the uploads that have expired before `now`.
   func removeExpired(now: Timestamp) async {
     let dependencies = dependencies
     var expired: [Upload] = []

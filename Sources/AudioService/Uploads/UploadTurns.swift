@@ -25,7 +25,7 @@ final class UploadTurns: Sendable {
     }
   }
 
-  /// The same for work that transfers bytes from or to the store if `client`, which is called when it is its turn,
+  /// Runs work that transfers bytes from or to the store if `client`, which is called when it is its turn,
   /// returns for whom. Throws `.storeUnreachable` without running it if too much waits for the store.
   func run<R: Sendable>(
     transferringFor client: @escaping @Sendable () throws -> Client?, _ body: @escaping @Sendable () throws -> R

@@ -86,7 +86,7 @@ struct kernels {
   float (*largest_step)(const float *values, long count);
   /// out = new + memory (old − new); `out` may be `old`.
   void (*follow)(float *out, const float *old, const float *new_values, const float *memory, long count);
-  /// The same with one value of memory.
+  /// out = new + memory (old − new), with one value of memory; `out` may be `old`.
   void (*follow_evenly)(float *out, const float *old, const float *new_values, float memory, long count);
   /// ξ of a frame from ξ and γ of its neighbor (`left`) and its own γ; `out` may be `old`.
   void (*advance_prior)(

@@ -31,7 +31,8 @@ final class ConnectionTally: Sendable {
 
   /// Number of refusals that are answered at once; further clients are disconnected without an answer.
   private static let refusalsAtOnce = 32
-  /// The same for one client: a refused connection may take seconds to close, and must not fill the server.
+  /// Number of refusals of one client that are answered at once: a refused connection may take seconds to close, and
+  /// must not fill the server.
   private static let refusalsAtOnceOfAClient = 8
 
   /// Creates a tally. `clientLimit`: nil for a quarter of `limit`, but at least 16.

@@ -44,7 +44,7 @@ package struct RequestRecord: Sendable {
   package let seconds: Double
   /// The client's address and port.
   package let peer: String
-  /// The same as in the response's `X-Request-Id`.
+  /// The response's `X-Request-Id`.
   package let requestID: String
 
   /// Nil if the head was refused.

@@ -185,7 +185,7 @@ package final class LiveJobs: Sendable {
     await waitForChange(of: id, since: look, seconds: seconds)
   }
 
-  /// The same, but compares with the state in `look`, so that no change in between is missed: returns at once if the
+  /// Waits like the other, but from the state in `look` on, so that no change is missed: returns at once if the
   /// job has changed or ended since. If the job wasn't live then, waits until it is, or returns at once if it may have
   /// been live in between.
   package func waitForChange(of id: JobID, since look: LiveJob.Look, seconds: Double) async {

@@ -97,7 +97,7 @@ extension BlockCache {
   /// free space that the cache leaves.
   func evict() { evict(for: -freeBytes()) }
 
-  /// The same if the disk is to have `lack` bytes more, and at least `least` bytes of objects.
+  /// Removes objects like the other, until the disk has `lack` bytes more, and at least `least` bytes of objects.
   private func evict(for lack: Int64, atLeast least: Int64 = 0) {
     let wanted = max(min(lack, 1 << 60) + spareBytes, least)
     // Some more than is wanted, so that a full cache doesn't evict for each object that comes.

@@ -35,14 +35,14 @@ extension Catalog {
     try addGarbage(key.description, due: due, db)
   }
 
-  /// The same for any object of a bucket.
+  /// Records that any object of a bucket may be removed from `due` on.
   static func addGarbage(_ key: String, due: Timestamp, _ db: CatalogTransaction) throws {
     try db.run(
       "INSERT INTO garbage (object, due) VALUES (?, ?) ON CONFLICT (object) DO UPDATE SET due = excluded.due",
       [key, due.milliseconds])
   }
 
-  /// The same for many.
+  /// Records that many objects may be removed from `due` on.
   static func addGarbage(_ keys: [String], due: Timestamp, _ db: CatalogTransaction) throws {
     let keys = keys.sorted()
     for start in stride(from: 0, to: keys.count, by: 100) {
@@ -80,7 +80,8 @@ extension Catalog {
     }
   }
 
-  /// The same, and from now on no transaction can name these objects. Rows that another node is taking are skipped.
+  /// Returns what `dueGarbage` does, and from now on no transaction can name these objects. Rows that another node is
+  /// taking are skipped.
   package func takeGarbage(limit: Int = 1000) throws(StorageError) -> [Garbage] {
     let due = try dueGarbage(limit: limit)
     guard due.contains(where: { if case .object = $0 { true } else { false } }) else { return due }

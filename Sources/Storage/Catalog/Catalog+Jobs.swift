@@ -7,7 +7,7 @@ extension Catalog {
   /// Returns the job, or nil.
   package func job(_ id: JobID) throws(StorageError) -> Job? { try job(id, of: nil) }
 
-  /// The same if it is a tenant's; nil for whichever.
+  /// Returns the job if it is `tenant`'s; with nil, any tenant's.
   func job(_ id: JobID, of tenant: Tenant?) throws(StorageError) -> Job? {
     try read { try Self.job(id, of: tenant, $0) }
   }
@@ -20,7 +20,7 @@ extension Catalog {
     try jobs(of: nil, state: state, recording: recording, limit: limit, before: before)
   }
 
-  /// The same for one tenant; nil for all of them.
+  /// Returns a page of the jobs of `tenant`; with nil, of all tenants.
   func jobs(
     of tenant: Tenant?, state: JobState?, recording: RecordingID?, limit: Int, before: JobID?
   ) throws(StorageError) -> [Job] {
@@ -43,7 +43,7 @@ extension Catalog {
     try latestJob(kind: kind, state: state, of: recording, of: nil)
   }
 
-  /// The same if it is a tenant's; nil for whichever.
+  /// Returns the newest such job if it is `tenant`'s; with nil, any tenant's.
   func latestJob(
     kind: JobKind, state: JobState, of recording: RecordingID, of tenant: Tenant?
   ) throws(StorageError) -> Job? {

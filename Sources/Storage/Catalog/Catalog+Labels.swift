@@ -11,7 +11,7 @@ extension Catalog {
   /// Returns the tracks of a recording, oldest first.
   package func labelTracks(of id: RecordingID) throws(StorageError) -> [LabelTrack] { try labelTracks(of: id, of: nil) }
 
-  /// The same if they are a tenant's; nil for whichever.
+  /// Returns the tracks if they are `tenant`'s; with nil, any tenant's.
   func labelTracks(of id: RecordingID, of tenant: Tenant?) throws(StorageError) -> [LabelTrack] {
     var filter = Filter()
     filter.add("recording = ?", id.text)
@@ -39,7 +39,7 @@ extension Catalog {
   /// Returns a track, or nil.
   package func labelTrack(_ id: LabelTrackID) throws(StorageError) -> LabelTrack? { try labelTrack(id, of: nil) }
 
-  /// The same if it is a tenant's; nil for whichever.
+  /// Returns the track if it is `tenant`'s; with nil, any tenant's.
   func labelTrack(_ id: LabelTrackID, of tenant: Tenant?) throws(StorageError) -> LabelTrack? {
     try read { try Self.labelTrack(id, of: tenant, $0) }
   }

@@ -129,7 +129,7 @@ extension Catalog {
     }
   }
 
-  /// The same for a job that could not be claimed.
+  /// Fails a job that could not be claimed, like `fail`.
   package func failUnclaimed(_ id: JobID, error: String) throws(StorageError) -> Fenced<[Job]> {
     try write(.statementLocks) { db in
       guard let (before, now) = try locked(id, db) else { return .refused(nil) }

@@ -66,7 +66,7 @@ extension Catalog {
   /// Whether there is any row that a move would write.
   func hasMovedRows() throws(StorageError) -> Bool { try read { try Self.hasMovedRows($0) } }
 
-  /// The same in a transaction.
+  /// Whether there is any row that a move would write, in this transaction.
   static func hasMovedRows(_ db: CatalogTransaction) throws -> Bool {
     let parts = MovedTable.all.map { "EXISTS (SELECT 1 FROM \($0.name))" }
     return try db.first("SELECT \(parts.joined(separator: " OR "))", as: Bool.self) == true

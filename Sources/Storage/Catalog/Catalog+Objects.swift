@@ -20,7 +20,7 @@ extension Catalog {
   /// Records that objects may be put, which are unneeded unless a row names them in a day. Call this before they are.
   package func announce(_ keys: [ObjectKey]) throws(StorageError) { try announce(keys.map(\.description)) }
 
-  /// The same for any objects of a bucket. One that a collection has taken stays taken.
+  /// Records that any objects of a bucket may be put. One that a collection has taken stays taken.
   func announce(_ keys: [String]) throws(StorageError) {
     try write(.statementLocks, isAudited: false) { db in
       let due = try now(db) + Self.settlingSeconds
@@ -45,7 +45,7 @@ extension Catalog {
     }
   }
 
-  /// The same for the objects that a recording's row names and `before` didn't.
+  /// Withdraws the records about objects that a recording's row names and `before` didn't.
   func withdraw(objectsOf recording: Recording, before: Recording? = nil, _ db: CatalogTransaction) throws {
     let keys = Set(recording.keys).subtracting(before?.keys ?? [])
     guard !keys.isEmpty else { return }

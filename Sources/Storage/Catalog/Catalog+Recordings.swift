@@ -52,7 +52,7 @@ extension Catalog {
   /// Returns the recording, or nil.
   package func recording(_ id: RecordingID) throws(StorageError) -> Recording? { try recording(id, of: nil) }
 
-  /// The same if it is a tenant's; nil for whichever.
+  /// Returns the recording if it is `tenant`'s; with nil, any tenant's.
   func recording(_ id: RecordingID, of tenant: Tenant?) throws(StorageError) -> Recording? {
     try read { try Self.recording(id, of: tenant, $0) }
   }
@@ -68,7 +68,7 @@ extension Catalog {
     try recordings(of: nil, limit: limit, before: before, nameContaining: query)
   }
 
-  /// The same for one tenant; nil for all of them.
+  /// Returns a page of the recordings of `tenant`; with nil, of all tenants.
   func recordings(
     of tenant: Tenant?, limit: Int, before: RecordingID? = nil, nameContaining query: String? = nil
   ) throws(StorageError) -> [Recording] {

@@ -39,7 +39,7 @@ extension Catalog {
   /// Returns the upload, or nil.
   package func upload(_ id: UploadID) throws(StorageError) -> Upload? { try upload(id, of: nil) }
 
-  /// The same if it is a tenant's; nil for whichever.
+  /// Returns the upload if it is `tenant`'s; with nil, any tenant's.
   func upload(_ id: UploadID, of tenant: Tenant?) throws(StorageError) -> Upload? {
     try read { try Self.upload(id, of: tenant, $0) }
   }

@@ -134,8 +134,8 @@ extension Catalog {
     try check(limits?.onlyBytes, of: tenant, db)
   }
 
-  /// The same, also for recordings. `jobs` are about to be inserted: if they are expected to add bytes, so are all
-  /// unfinished jobs of the tenant.
+  /// Throws `.limitReached` if a tenant has more bytes or recordings than it may. `jobs` are about to be inserted: if
+  /// they are expected to add bytes, so are all unfinished jobs of the tenant.
   static func check(
     _ limits: StoredLimits?, of tenant: Tenant, planning jobs: [Job] = [], _ db: CatalogTransaction
   ) throws {

@@ -37,7 +37,7 @@ package final class Catalog: Sendable {
 
   /// How long reading and writing calls take, including their wait for other writers.
   package let readTimes = Histogram.ofSeconds()
-  /// The same for writing calls.
+  /// How long writing calls take, including their wait for other writers.
   package let writeTimes = Histogram.ofSeconds()
   /// What startup found, for status queries.
   package let startReport = Mutex(SweepReport())
@@ -269,7 +269,7 @@ package final class Catalog: Sendable {
     return writes.load(ordering: .sequentiallyConsistent)
   }
 
-  /// The same for writes to one recording's row, although writes to others may also increase it. O(1), no query.
+  /// The number of writes to one recording's row, although writes to others may also increase it. O(1), no query.
   package func changeCount(of id: RecordingID) -> UInt64 {
     hearsTooLittle ? changes.grown(id) : changes[id]
   }

@@ -51,7 +51,7 @@ final class CatalogTransaction: SQLSession {
     return count
   }
 
-  /// The same for a DELETE that returns columns.
+  /// Runs a DELETE that returns columns, like `erase`, and returns the rows.
   func eraseReturning(_ sql: String, _ arguments: [(any SQLConvertible)?]) throws(StorageError) -> [SQLRow] {
     let rows = try rows(sql, arguments)
     if !rows.isEmpty { leavesTraces = true }
@@ -77,7 +77,7 @@ final class CatalogTransaction: SQLSession {
   /// Notes that a job's row was inserted or changed, and what it is now.
   func note(changed job: Job) { jobs[job.id] = JobChange(job.id, of: job.tenant, job: job) }
 
-  /// The same for a job of which only the ID is known.
+  /// Notes that the row of a job was changed of which only the ID is known.
   func note(changed id: JobID, of tenant: Tenant) { jobs[id] = JobChange(id, of: tenant) }
 
   /// The recordings whose descriptions have to be written.

@@ -20,7 +20,7 @@ final class ChangeCounts: Sendable {
   /// The number of changes to a recording, together with those that share its count.
   subscript(id: RecordingID) -> UInt64 { count(of: id).value.load(ordering: .sequentiallyConsistent) }
 
-  /// The same after adding a change.
+  /// Counts a change to a recording, and returns the new number.
   func grown(_ id: RecordingID) -> UInt64 {
     count(of: id).value.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue
   }

@@ -46,8 +46,8 @@ struct ClockWatch {
 
   /// The catalog's time minus the time since this machine was started, as heard last.
   private var start: Int64?
-  /// The same before it jumped, and until when that is doubted, since the machine was started. `isProven`: whether the
-  /// machine ran meanwhile.
+  /// `start` before it jumped, and until when the jump is doubted, since the machine was started. `isProven`: whether
+  /// the machine ran meanwhile.
   private var jump: (start: Int64, until: Int64, isProven: Bool)?
   /// How far the catalog's clock is ahead of this machine's.
   private(set) var difference: Int64 = 0

@@ -41,7 +41,7 @@ package struct Identifier<Entity>: Hashable, Comparable, Sendable, CustomStringC
   /// Returns one of `count` shares by the ID's random bits: always the same one, faster than a hash.
   func share(of count: Int) -> Int { Int(value.low % UInt64(count)) }
 
-  /// The same as `text`.
+  /// The text.
   package var description: String { text }
 
   /// Whether the left ID was created earlier.

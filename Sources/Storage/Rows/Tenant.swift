@@ -30,7 +30,7 @@ package struct Tenant: Hashable, Sendable, Codable, CustomStringConvertible {
     try container.encode(name)
   }
 
-  /// The same as `name`.
+  /// The name.
   package var description: String { name }
 }
 

@@ -41,7 +41,8 @@ package protocol SQLEngine: AnyObject, Sendable {
   /// Throws what the body throws, if that is a `StorageError`.
   func read<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value
 
-  /// The same, but certainly sees all commits of this process, even if a file that its connections share is damaged.
+  /// Runs `body` like `read`, in a snapshot that certainly has all commits of this process, even if a file that its
+  /// connections share is damaged.
   func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value
 
   /// Runs `body` in a transaction that may change the database, commits it, and returns the result.
@@ -90,7 +91,7 @@ package enum SQLIsolation: Sendable {
   /// Each statement sees the rows that are committed when it begins, and must take its own locks (`FOR UPDATE`).
   /// For hot statements that would fail too often otherwise. SQLite, which has one writer, treats it as `serializable`.
   case statementLocks
-  /// The same, but the commit waits for neither the disk nor a standby, so a crash may undo it. For notes that only
-  /// save work. SQLite makes it durable, too.
+  /// Like `statementLocks`, but the commit waits for neither the disk nor a standby, so a crash may undo it. For notes
+  /// that only save work. SQLite makes it durable, too.
   case unflushed
 }
