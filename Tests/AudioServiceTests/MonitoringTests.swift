@@ -12,7 +12,7 @@ import Testing
 
   /// Only nodes that share a catalog have these; deploy/operations compares the rules with such nodes.
   private static let namesOfNodes: Set = [
-    "stillwave_feed_age_seconds", "stillwave_node_info", "stillwave_waveform_mirror_fetches_total",
+    "stillwave_feed_age_seconds", "stillwave_node_info", "stillwave_forwarded_waveforms_total",
   ]
 
   @Test("the alert rules and the dashboard name only metrics and labels that exist")
