@@ -75,7 +75,7 @@ package enum PostgresSchema {
       media text COLLATE "C",
       working_key text COLLATE "C",
       working_bytes bigint,
-      working_sha256 text,
+      working_sha256 text COLLATE "C",
       warnings text COLLATE "C" NOT NULL,
       noise_regions text COLLATE "C",
       derived_recording text COLLATE "C",
