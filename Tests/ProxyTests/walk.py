@@ -44,6 +44,15 @@ def replaced(text, *pairs):
     return text
 
 
+def stands_still(process):
+    """Waits until a process that was sent SIGSTOP stands still, or is gone. Returns whether it stands still."""
+    def state():
+        with contextlib.suppress(OSError), open(f"/proc/{process}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0]
+        return "X"
+    return wait("a process stands still or is gone", lambda: (now := state()) in "TZX" and now) == "T"
+
+
 class Process:
     """A program with its output in a file, ended with whoever holds it."""
 
@@ -256,7 +265,8 @@ class Walk:
                 for worker in workers(service.pid, b"denoise"):
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(worker, signal.SIGSTOP)
-                        if not has_ended():
+                        # One that is exiting can't be stopped any more, and its job is about to end.
+                        if stands_still(worker) and not has_ended():
                             return job, service, worker
                         os.kill(worker, signal.SIGCONT)
         raise AssertionError("every job ends too soon")
