@@ -186,7 +186,7 @@ def leaves_a_node_that_drains(front, nodes, recordings, location):
         since = front.position()
         readers.more()
         assert not [entry for entry in front.served(since) if entry[0] == node.name]
-        assert node.process.process.poll() is None, "it still finishes its job"
+        assert node.process.process.poll() is None, "it ended before its job: " + node.process.text()
         os.kill(worker, signal.SIGCONT)
         assert node.process.process.wait(120) == 0
         assert front.json(job)["state"] == "succeeded"

@@ -72,8 +72,13 @@ class Process:
         self.process.kill()
         self.process.wait()
 
+    def text(self):
+        """The end of what it has written."""
+        with open(self.log, errors="replace") as log:
+            return log.read()[-2000:]
+
     def answers(self, port):
-        assert self.process.poll() is None, open(self.log, errors="replace").read()[-2000:]
+        assert self.process.poll() is None, self.text()
         with contextlib.suppress(OSError):
             socket.create_connection(("127.0.0.1", port), 1).close()
             return True
