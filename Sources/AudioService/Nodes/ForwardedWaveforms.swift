@@ -59,7 +59,7 @@ final class ForwardedWaveforms: Sendable {
     }
   }
 
-  /// Returns another node's answer; nil if there is none with status 200.
+  /// Returns another node's answer; nil unless its status is 200.
   private func response(of address: String, to target: String, accept: String?) async -> HTTPResponse? {
     do {
       guard ListeningAddress.canBeCalled(address) else { throw S3Error.unreachable(reason: "that is no address") }

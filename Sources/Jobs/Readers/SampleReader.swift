@@ -89,7 +89,7 @@ package final class SampleReader: Sendable {
     shutdown(socket, Int32(SHUT_RDWR))
   }
 
-  /// Whether the process ended while nobody used it, as the system may end any.
+  /// Whether the process ended while nobody used it: the system may end any process.
   var hasEnded: Bool {
     var byte: UInt8 = 0
     return unsafe recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) >= 0

@@ -9,7 +9,7 @@ import Terms
 /// A worker can start no thread and make no file, and the user that ffmpeg runs as under root has a limit of threads.
 /// This holds a program in ffmpeg's place where the system has no such limit.
 final class WorkerWatch: Sendable {
-  /// The watch over the workers of this process, which belong to no service of its own and use up what is real.
+  /// The watch over all workers of this process. It goes by the machine's clock, because workers run by it.
   static let shared = WorkerWatch(everySeconds: 1)
 
   private struct Watched {

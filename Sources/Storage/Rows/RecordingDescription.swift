@@ -29,8 +29,8 @@ struct RecordingDescription: Decodable, Equatable {
     sha256 = Self.digest(of: Self.encoded(self.recording))
   }
 
-  /// Returns what is described of a recording: a job's progress changes often and means nothing once the job's row is
-  /// lost.
+  /// Returns a recording as its description has it, without the progress of its job: that changes often and means
+  /// nothing once the job's row is lost.
   private static func lasting(_ recording: Recording) -> Recording {
     var recording = recording
     if recording.waveformState == .building { recording.waveformState = .queued }

@@ -65,7 +65,7 @@ package protocol SQLEngine: AnyObject, Sendable {
   /// Makes the database's main file complete, so that it can be copied by itself, if the engine has such a file.
   func checkpoint() throws(StorageError)
 
-  /// Frees what connections keep of the database in memory, as far as nobody uses it.
+  /// Frees the pages of the database that connections cache and don't use.
   func releaseMemory()
 
   /// Closes all connections. No other call may be in progress or follow.
