@@ -154,8 +154,6 @@ class Checker:
     def retention(self):
         """No recording was deleted because of its age before its time, by the database's clock, and those that have
         reached it are gone. Each node looks once per age, unless its clock and the database's differ by minutes."""
-        for node in self.cluster.nodes:
-            node.set_clock(0)
         left = self.wait_for_none("SELECT count(*) FROM recordings WHERE tenant = 'brief'", 2 * MAXIMUM_AGE + 20)
         if left:
             self.journal.violation("stale", f"{left} recordings are there that have expired")

@@ -40,7 +40,8 @@ class Node:
             subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256m,mode=700", "tmpfs", self.folder], check=True)
         self.process, self.random = None, random.Random(f"{cluster.seed} {number}")
         self.error = os.path.join(cluster.folder, self.name + ".clock")
-        self.set_clock((0, -cluster.skew, cluster.skew)[number % 3])
+        self.usual_error = (0, -cluster.skew, cluster.skew)[number % 3]
+        self.set_clock(self.usual_error)
 
     def set_clock(self, error):
         """Makes the node's clock wrong by `error` seconds, within a second if it runs."""
