@@ -8,11 +8,11 @@ import Synchronization
 package final class HTTPServer: Sendable {
   private let core: ServerCore
 
-  private struct Running {
+  struct Running {
     var listener: ListeningSocket
     var workers: [LoopWorker]
   }
-  private let running = Mutex<Running?>(nil)
+  let running = Mutex<Running?>(nil)
 
   /// Creates a server without starting it.
   package init(_ configuration: HTTPServerConfiguration, responder: any HTTPResponder) {
