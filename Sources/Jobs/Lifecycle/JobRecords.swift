@@ -120,7 +120,9 @@ struct JobRecords: Sendable {
   /// Fails a job for good before its row could be claimed or read.
   func failUnclaimed(_ id: JobID, _ failure: WorkerFailure) -> JobLifecycle.Recorded {
     do {
-      switch try catalog.failUnclaimed(id, error: RowJSON.text(jobError(failure))) {
+      let error = RowJSON.text(jobError(failure))
+      let outcome = try writing { () throws(StorageError) in try catalog.failUnclaimed(id, error: error) }
+      switch outcome {
       case .written(let ended): return failed(ended)
       case .refused(let now?) where now.state == .cancelled: return .unwanted(now)
       case .refused: return .over(with: [])
@@ -129,6 +131,12 @@ struct JobRecords: Sendable {
       log.failure("the failure of a job could not be stored", ["job": id.text, "error": "\(error)"])
       return .unwritten(failure)
     }
+  }
+
+  /// Writes that a job has failed, on a full disk in the room that is kept for deletions: there may be nothing of the
+  /// attempt whose removal makes room, and its client would wait for ever.
+  private func writing<Result>(_ failure: () throws(StorageError) -> Result) throws(StorageError) -> Result {
+    do throws(StorageError) { return try failure() } catch .diskFull { return try blobs.makingRoom(failure) }
   }
 
   /// Fails a job for good.
@@ -140,9 +148,10 @@ struct JobRecords: Sendable {
     // files.
     scratch.removeWork(of: token)
     do {
-      let error = RowJSON.text(jobError(failure))
-      let outcome = try catalog.fail(
-        token, error: error, progress: live[id]?.fraction ?? 0, hasWritten: hasWritten)
+      let (error, progress) = (RowJSON.text(jobError(failure)), live[id]?.fraction ?? 0)
+      let outcome = try writing { () throws(StorageError) in
+        try catalog.fail(token, error: error, progress: progress, hasWritten: hasWritten)
+      }
       switch outcome {
       case .written(let ended):
         if hasWritten { blobs.removeResults(of: token, in: attempt.job.resultRecording) }

@@ -122,8 +122,8 @@ package protocol Blobs: Sendable {
   /// S3: a request, if the last one has failed.
   func checkReachable() throws(StorageError)
 
-  /// Runs `deletion`, which deletes rows whose objects will be removed, even on a full disk. Throws without running it
-  /// if objects can't be removed.
+  /// Runs `deletion`, which deletes rows whose objects will be removed, or ends a job without a result, even on a full
+  /// disk. Throws without running it if objects can't be removed.
   ///
   /// S3: just runs it: the rows that it writes have the objects removed, now or later.
   func makingRoom<Result>(_ deletion: () throws(StorageError) -> Result) throws(StorageError) -> Result

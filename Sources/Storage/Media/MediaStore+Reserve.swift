@@ -1,7 +1,7 @@
 // Deleting needs room before it makes some: the catalog writes that a row is gone before its files go. So that a disk
 // that anyone has filled to the last byte can be emptied again, a file of the data folder holds some room, which is
-// given up for deletions and taken again afterwards. It guarantees nothing on file systems that never write in place
-// (Btrfs, ZFS), nor to another program that writes in the same moment.
+// given up for deletions, and to write that a job has failed, and taken again afterwards. It guarantees nothing on file
+// systems that never write in place (Btrfs, ZFS), nor to another program that writes in the same moment.
 
 import Glibc
 

@@ -23,6 +23,9 @@ final class Disk {
     return Self.run("mount", ["-o", "remount,bind,ro", path])
   }
 
+  /// Takes this many MiB of the room.
+  func take(mebibytes: Int) { _ = Self.run("fallocate", ["-l", "\(mebibytes)M", "\(path)/taken"]) }
+
   /// Takes all room that is left, or the last inode.
   func fill() { _ = Self.run("dd", ["if=/dev/zero", "of=\(path)/filler", "bs=4k", "status=none"]) }
 
