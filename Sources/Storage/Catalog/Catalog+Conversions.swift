@@ -129,7 +129,7 @@ extension Catalog {
     try write(.statementLocks) { db in
       // A deletion of the recording holds the counter, and would wait for the conversion.
       guard try Self.locked(conversion.recording, of: tenant, db) != nil else { return }
-      try Self.forget(conversion, db)
+      try Self.forget(conversion, of: tenant, db)
     }
   }
 
@@ -138,10 +138,15 @@ extension Catalog {
     try db.run("DELETE FROM conversions WHERE recording = ?", [id])
   }
 
-  private static func forget(_ conversion: Conversion, _ db: CatalogTransaction) throws {
-    try db.run(
-      "DELETE FROM conversions WHERE recording = ? AND format = ? AND key = ?",
-      [conversion.recording.text, conversion.format, conversion.key.description])
+  private static func forget(
+    _ conversion: Conversion, of tenant: Tenant? = nil, _ db: CatalogTransaction
+  ) throws {
+    var filter = Filter()
+    filter.add("recording = ?", conversion.recording.text)
+    filter.add("format = ?", conversion.format)
+    filter.add("key = ?", conversion.key.description)
+    filter.add(tenant)
+    try db.run("DELETE FROM conversions\(filter.text)", filter.arguments)
   }
 
   private static func conversion(
