@@ -25,6 +25,20 @@ struct WaveformFormTests {
         """)
   }
 
+  @Test func pointsHaveAllMeasuresAsNumbersInSectionsOfWholeWords() throws {
+    var query = WaveformQuery(start: 0.002, resolution: .scale(1), channels: .split, measures: [.peak, .rms, .average])
+    let head: [UInt8] = [
+      0x53, 0x57, 0x50, 0x54, 1, 0, 7, 16, 0xE8, 3, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0,
+    ]
+    let data: [UInt8] = [0, 64, 0, 64, 255, 255, 255, 255, 100, 0, 100, 0, 44, 1, 44, 1, 3, 0, 3, 0, 4, 0, 4, 0]
+    let values: [UInt8] = [0, 64, 1, 0, 100, 0, 44, 1, 3, 0, 4, 0]
+    #expect(try slice(query).points() == head + data + values + values)
+    (query.bits, query.channels, query.measures) = (.eight, .channel(0), [.rms, .average])
+    let bytes = try slice(query).points()
+    #expect(Array(bytes[6..<8]) == [6, 8] && bytes[20] == 1)
+    #expect(Array(bytes[32...]) == [64, 0, 0, 0, 64, 0, 0, 0])
+  }
+
   @Test func dataIsPresentOnlyWithPeaks() throws {
     let slice = try slice(WaveformQuery(resolution: .scale(5), measures: .rms))
     #expect(
@@ -95,16 +109,19 @@ struct WaveformFormTests {
     }
     let rms = try WaveformWindow(WaveformQuery(measures: [.peak, .rms]), of: extent)
     try rms.check(.json)
+    try rms.check(.points)
     for form in [WaveformForm.strictJSON, .peaksJSON, .dat(version: 2)] {
       #expect(throws: WaveformError.measureNotInForm) { try rms.check(form) }
     }
   }
 
-  @Test(arguments: [WaveformForm.json, .strictJSON, .peaksJSON, .dat(version: 2), .dat(version: 1)], [1, 2, 5, 100])
+  @Test(
+    arguments: [WaveformForm.json, .strictJSON, .peaksJSON, .dat(version: 2), .dat(version: 1), .points],
+    [1, 2, 5, 100])
   func aDocumentInPiecesIsTheWholeDocument(form: WaveformForm, numbers: Int) throws {
     for channels in [ChannelSelection.mix, .split, .channel(1)] {
       for bits in [SampleBits.eight, .sixteen] {
-        let measures: Measures = form == .json ? [.peak, .rms, .average] : .peak
+        let measures: Measures = [.json, .points].contains(form) ? [.peak, .rms, .average] : .peak
         let query = WaveformQuery(resolution: .scale(1), channels: channels, measures: measures, bits: bits)
         let window = try WaveformWindow(query, of: recording.extent)
         let document = WaveformDocument(window, as: form)
@@ -115,7 +132,7 @@ struct WaveformFormTests {
           #expect(!piece.isEmpty)
           joined += piece
         }
-        #expect(text(joined) == text(whole))
+        #expect(joined == whole)
         if let count = document.byteCount { #expect(count == Int64(whole.count)) }
       }
     }
@@ -123,7 +140,7 @@ struct WaveformFormTests {
 
   @Test func anEmptyDocumentAlsoComesInPieces() throws {
     let window = try WaveformWindow(WaveformQuery(start: 5, resolution: .scale(1)), of: recording.extent)
-    for form in [WaveformForm.json, .strictJSON, .peaksJSON, .dat(version: 2)] {
+    for form in [WaveformForm.json, .strictJSON, .peaksJSON, .dat(version: 2), .points] {
       let document = WaveformDocument(window, as: form)
       var pieces = document.pieces(ofNumbers: 10)
       var joined: [UInt8] = []

@@ -69,8 +69,8 @@ extension CrossOriginPolicy {
       exposedFields: [
         "Accept-Ranges", "Content-Disposition", "Content-Range", "ETag", "Idempotency-Replayed", "Link", "Location",
         "RateLimit", "RateLimit-Policy", "Retry-After",
-        "Stillwave-Available-Frames", "Stillwave-Complete", "Stillwave-Left-Out", "Stillwave-Recording",
-        "Stillwave-Start-Frame",
+        "Stillwave-Available-Frames", "Stillwave-Complete", "Stillwave-Estimated-Frames", "Stillwave-Left-Out",
+        "Stillwave-Recording", "Stillwave-Start-Frame", "Stillwave-Total-Frames",
         "Tus-Checksum-Algorithm", "Tus-Extension", "Tus-Max-Size", "Tus-Resumable", "Tus-Version", "Upload-Expires",
         "Upload-Length",
         "Upload-Metadata", "Upload-Offset", "WWW-Authenticate", "X-Request-Id",

@@ -34,6 +34,7 @@ func routes(_ context: Context) -> [ServiceRoute] {
     ServiceRoute(.get, "/v1/recordings/{id}/waveform", .recording(.read), atOnce: waveforms.slice),
     ServiceRoute(.post, "/v1/recordings/{id}/waveform", .key(.write), recordings.rebuildWaveform),
     ServiceRoute(.get, "/v1/recordings/{id}/waveform.dat", .recording(.read), atOnce: waveforms.dat),
+    ServiceRoute(.get, "/v1/recordings/{id}/waveform.points", .recording(.read), atOnce: waveforms.points),
     ServiceRoute(.get, "/v1/recordings/{id}/waveform.json", .recording(.read), atOnce: waveforms.strictJSON),
     ServiceRoute(.get, "/v1/recordings/{id}/peaks.json", .recording(.read), atOnce: waveforms.peaks),
     ServiceRoute(.get, "/v1/recordings/{id}/waveform.png", .recording(.read), pictures.png),

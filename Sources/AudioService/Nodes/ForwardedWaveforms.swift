@@ -27,7 +27,7 @@ final class ForwardedWaveforms: Sendable {
   /// The fields of an answer that are passed on.
   private static let answerFields = [
     "Content-Type", "Cache-Control", "Content-Security-Policy", "ETag", "Vary", "Stillwave-Available-Frames",
-    "Stillwave-Complete", "Stillwave-Start-Frame",
+    "Stillwave-Complete", "Stillwave-Estimated-Frames", "Stillwave-Start-Frame", "Stillwave-Total-Frames",
   ]
 
   init(secret: NodeSecret, live: LiveJobs, log: ServiceLog, time: @escaping @Sendable () -> Timestamp) {
@@ -101,7 +101,7 @@ final class ForwardedWaveforms: Sendable {
 extension ServiceRoute {
   /// Whether it shows a waveform, as far as it has been built.
   var showsWaveform: Bool {
-    let forms = ["waveform", "waveform.dat", "waveform.json", "peaks.json", "waveform.png", "waveform.svg"]
+    let forms = ["", ".dat", ".json", ".points", ".png", ".svg"].map { "waveform" + $0 } + ["peaks.json"]
     return method == .get && forms.contains { pattern == "/v1/recordings/{id}/\($0)" }
   }
 }

@@ -10,6 +10,7 @@ struct Waveforms: Sendable {
   let context: Context
 
   private static let datType = "application/vnd.bbc.audiowaveform"
+  private static let pointsType = "application/vnd.stillwave.points"
 
   @Sendable func slice(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer {
     try answer(request, parameters, caller, form: nil)
@@ -26,6 +27,10 @@ struct Waveforms: Sendable {
 
   @Sendable func peaks(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer {
     try answer(request, parameters, caller, form: .peaksJSON)
+  }
+
+  @Sendable func points(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer {
+    try answer(request, parameters, caller, form: .points)
   }
 
   private static let known = ["start", "end", "scale", "width", "channels", "measures", "bits"]
@@ -50,8 +55,11 @@ struct Waveforms: Sendable {
     }
 
     private static func accepted(_ request: HTTPRequest) throws -> WaveformForm {
-      let type = try request.preferredType(among: ["application/json", Waveforms.datType])
-      return type == Waveforms.datType ? .dat(version: 2) : .json
+      switch try request.preferredType(among: ["application/json", Waveforms.datType, Waveforms.pointsType]) {
+      case Waveforms.datType: .dat(version: 2)
+      case Waveforms.pointsType: .points
+      default: .json
+      }
     }
   }
 
@@ -189,11 +197,18 @@ struct Waveforms: Sendable {
     _ key: SliceTable.Key, _ window: WaveformWindow, _ immutable: String
   ) -> HTTPFields {
     let isComplete = window.extent.isComplete
-    var isText = true
-    if case .dat = key.form { isText = false }
+    let isText = !key.form.isBinary
     return HTTPFields { fields in
-      fields.add("Stillwave-Start-Frame", room: 20) { $0.append(decimal: window.startFrame) }
-      fields.add("Stillwave-Available-Frames", room: 20) { $0.append(decimal: window.extent.availableFrames) }
+      func add(_ name: StaticString, _ frames: Int64) { fields.add(name, room: 20) { $0.append(decimal: frames) } }
+      add("Stillwave-Start-Frame", window.startFrame)
+      add("Stillwave-Available-Frames", window.extent.availableFrames)
+      if key.form == .points {
+        if let total = window.extent.knownFrames {
+          add("Stillwave-Total-Frames", total)
+        } else if let estimate = window.extent.estimatedFrames {
+          add("Stillwave-Estimated-Frames", estimate)
+        }
+      }
       fields.add("Stillwave-Complete", isComplete ? "true" : "false")
       // A cache would keep one copy per value of each field that is named, and browsers differ in theirs.
       switch (key.isNegotiated, isText) {
@@ -203,7 +218,7 @@ struct Waveforms: Sendable {
       case (false, false): break
       }
       fields.add("Cache-Control", isComplete ? immutable : "no-store")
-      fields.add("Content-Type", isText ? "application/json" : datType)
+      fields.add("Content-Type", isText ? "application/json" : key.form == .points ? pointsType : datType)
       if isComplete {
         fields.add("ETag", room: tagLimit) { appendEntityTag(key.recording, window, key.form, to: &$0) }
       }
@@ -226,6 +241,7 @@ struct Waveforms: Sendable {
       tag.append(literal: "-d")
       tag.append(decimal: Int64(version))
     case .peaksJSON: tag.append(literal: "-p")
+    case .points: tag.append(literal: "-b")
     }
     append(Int64(window.scale), to: &tag)
     append(window.firstPixel, to: &tag)

@@ -158,7 +158,7 @@ function tilesFor(waveform, exponent, index, end) {
   return tiles;
 }
 
-/** @typedef {{ count: number, channels: number, peaks: Int16Array, rms: Int16Array }} Points minimum and maximum of each point and channel, and their RMS */
+/** @typedef {{ count: number, channels: number, peaks: Int16Array, rms: Int16Array | Uint16Array }} Points minimum and maximum of each point and channel, and their RMS */
 
 /**
  * One lane of a waveform as columns of whole pixels: the cost of a frame depends only on the width, and every canvas fills

@@ -17,16 +17,18 @@ export class Tile {
   /**
    * @param {number} exponent
    * @param {number} index
-   * @param {{ data: number[], rms: number[], length: number, channels: number }} slice
+   * @param {ArrayBuffer} points a body of `waveform.points` with peak and RMS in 16 bits
    */
-  constructor(exponent, index, slice) {
+  constructor(exponent, index, points) {
+    const head = new DataView(points), headBytes = 32;
     this.exponent = exponent;
     this.index = index;
-    this.count = Math.min(slice.length, tileLength);
-    this.channels = slice.channels;
+    this.count = head.getUint32(16, true);
+    this.channels = head.getUint16(20, true);
+    const values = this.count * this.channels;
     /** Minimum and maximum of each point and channel, −32768 … 32767. */
-    this.peaks = Int16Array.from(slice.data);
-    this.rms = Int16Array.from(slice.rms);
+    this.peaks = new Int16Array(points, headBytes, 2 * values);
+    this.rms = new Uint16Array(points, headBytes + 4 * values, values);
     /** The greatest amplitude, 0 … 1. */
     this.loudest = this.peaks.reduce((most, value) => Math.max(most, Math.abs(value)), 0) / 32768;
   }
@@ -183,11 +185,11 @@ export class TileStore {
     const frames = tileLength * 2 ** exponent, start = index * frames / waveform.sampleRate;
     const end = (index + 1) * frames / waveform.sampleRate;
     try {
-      const slice = await this.service.json(
-        `${recordingPath(waveform.id)}/waveform?measures=peak,rms&channels=${waveform.channels}`
+      const answer = await this.service.fetch(
+        `${recordingPath(waveform.id)}/waveform.points?measures=peak,rms&channels=${waveform.channels}`
         + `&scale=${2 ** exponent}&start=${start}&end=${end}`, { signal: control.signal });
-      const tile = new Tile(exponent, index, slice);
-      if (tile.count > (waveform.tile(exponent, index)?.count ?? 0)) this.#keep(waveform, tile, slice);
+      const tile = new Tile(exponent, index, await answer.arrayBuffer());
+      if (tile.count > (waveform.tile(exponent, index)?.count ?? 0)) this.#keep(waveform, tile, answer.headers);
       else {
         // A job that begins again has less for a while, and another node may not have heard of the rest.
         errand.isResting = true;
@@ -205,14 +207,14 @@ export class TileStore {
   /**
    * @param {Waveform} waveform
    * @param {Tile} tile
-   * @param {any} slice
+   * @param {Headers} fields
    */
-  #keep(waveform, tile, slice) {
+  #keep(waveform, tile, fields) {
     const place = key(tile.exponent, tile.index), old = waveform.tiles.get(place);
-    waveform.availableFrames = Math.max(waveform.availableFrames, slice.available_frames);
+    const frames = (/** @type {string} */ name) => Number(fields.get(`Stillwave-${name}-Frames`));
+    waveform.availableFrames = Math.max(waveform.availableFrames, frames("Available"));
     // Of some files, the length is estimated until they have been read.
-    if (slice.total_frames) waveform.totalFrames = slice.total_frames;
-    else waveform.totalFrames = Math.max(waveform.availableFrames, slice.estimated_frames ?? waveform.totalFrames);
+    waveform.totalFrames = frames("Total") || Math.max(waveform.availableFrames, frames("Estimated") || waveform.totalFrames);
     if (old) this.#used.delete(old);
     waveform.tiles.set(place, tile);
     this.touch(waveform, tile);

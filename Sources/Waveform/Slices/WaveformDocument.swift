@@ -13,6 +13,10 @@ import Terms
 //                int32 version: 1 or 2; uint32 flags: bit 0 set for 8 bits, no other; int32 sample rate;
 //                int32 samples per pixel; uint32 length: pixels; int32 channels, in version 2 only;
 //                then for each pixel, for each channel: minimum, maximum, as int8 or int16
+//   points       little-endian: "SWPT"; uint16 version: 1; uint8 measures: 1 peak, 2 rms, 4 average, added; uint8 bits;
+//                uint32 sample rate, samples per pixel, length; uint16 channels, 0; int64 start frame;
+//                then, as requested, minima and maxima as in dat, rms, averages, as uint8 or uint16 for each pixel, for
+//                each channel, each followed by zeros up to a multiple of four bytes
 
 /// A window written in one of the forms: in one go from a slice of all of it, or piece by piece, so that a response of
 /// any length needs only the memory of one piece.
@@ -23,12 +27,10 @@ package struct WaveformDocument: Sendable {
   package let form: WaveformForm
 
   private enum Numbers: Sendable {
-    /// Minimum and maximum in JSON.
+    /// `peaks` are minimum and maximum.
     case peaks, rms, average
     /// Minimum and maximum of one lane, as fractions in JSON.
     case fractions(lane: Int)
-    /// Minimum and maximum in binary.
-    case binary
   }
 
   private let sections: [Numbers]
@@ -43,22 +45,28 @@ package struct WaveformDocument: Sendable {
   fileprivate init(_ window: WaveformWindow, as form: WaveformForm, length: Int) {
     (self.window, self.form, self.length) = (window, form, length)
     switch form {
-    case .json:
+    case .json, .points:
       let measures = window.query.measures
       let all: [(Measures, Numbers)] = [(.peak, .peaks), (.rms, .rms), (.average, .average)]
       sections = measures == .peak ? [.peaks] : all.filter { measures.contains($0.0) }.map(\.1)
-    case .strictJSON: sections = [.peaks]
+    case .strictJSON, .dat: sections = [.peaks]
     case .peaksJSON: sections = (0..<window.lanes).map { .fractions(lane: $0) }
-    case .dat: sections = [.binary]
     }
   }
 
-  /// The total size in bytes if it is known in advance, which it is for `.dat`.
+  /// The total size in bytes if it is known in advance, which it is for the binary forms.
   package var byteCount: Int64? {
-    guard case .dat = form else { return nil }
-    var header: [UInt8] = []
-    open(0, in: &header)
-    return Int64(header.count) + window.numberCount * (window.query.bits == .eight ? 1 : 2)
+    guard form.isBinary else { return nil }
+    var around: [UInt8] = []
+    for section in sections.indices { open(section, in: &around) }
+    close(&around)
+    return Int64(around.count) + sections.reduce(0) { $0 + byteCount(of: $1) }
+  }
+
+  /// The size of a section's numbers in a binary form.
+  private func byteCount(of numbers: Numbers) -> Int64 {
+    let each: Int64 = if case .peaks = numbers { 2 } else { 1 }
+    return each * Int64(length) * Int64(window.lanes) * (window.query.bits == .eight ? 1 : 2)
   }
 
   /// Returns the whole document, from the slice of its whole window.
@@ -115,7 +123,7 @@ package struct WaveformDocument: Sendable {
 
     private func pixelsEach(_ kind: Numbers) -> Int {
       switch kind {
-      case .peaks, .binary: max(1, numbers / (2 * document.window.lanes))
+      case .peaks: max(1, numbers / (2 * document.window.lanes))
       case .rms, .average: max(1, numbers / document.window.lanes)
       case .fractions: max(1, numbers / 2)
       }
@@ -134,12 +142,19 @@ package struct WaveformDocument: Sendable {
         switch numbers {
         case .rms: text.append(literal: ",\"rms\":[")
         case .average: text.append(literal: ",\"average\":[")
-        case .peaks, .fractions, .binary: text.append(literal: ",\"data\":[")
+        case .peaks, .fractions: text.append(literal: ",\"data\":[")
         }
       case (.peaksJSON, _): text.append(literal: section == 0 ? "{\"peaks\":[[" : "],[")
       case (.dat(let version), _): writeHeader(version, to: &text)
+      case (.points, _):
+        if section == 0 { writePointsHeader(to: &text) } else { pad(sections[section - 1], in: &text) }
       }
     }
+  }
+
+  /// Appends zeros, so that a section of `points` begins at a multiple of four bytes.
+  private func pad(_ section: Numbers, in bytes: inout OutputSpan<UInt8>) {
+    for _ in 0..<(-byteCount(of: section) & 3) { bytes.append(0) }
   }
 
   /// Appends what comes after the numbers of the last section.
@@ -151,6 +166,7 @@ package struct WaveformDocument: Sendable {
       let seconds = Double(window.frameRange.count) / Double(window.extent.sampleRate)
       text.append(contentsOf: "]],\"duration\":\(seconds)}".utf8)
     case .dat: break
+    case .points: text.append(addingCapacity: 3) { text in pad(sections[sections.count - 1], in: &text) }
     }
   }
 
@@ -172,7 +188,7 @@ package struct WaveformDocument: Sendable {
 
   private func writeExtent(to text: inout OutputSpan<UInt8>) {
     let extent = window.extent
-    let total = extent.isComplete ? extent.availableFrames : extent.totalFrames
+    let total = extent.knownFrames
     text.append(literal: "],\"start_frame\":")
     text.append(decimal: window.startFrame)
     text.append(literal: ",\"available_frames\":")
@@ -193,40 +209,54 @@ package struct WaveformDocument: Sendable {
   /// Version 1 has no channel count, so several lanes are written as version 2, as audiowaveform does.
   private func writeHeader(_ version: Int, to bytes: inout OutputSpan<UInt8>) {
     let isFirst = version == 1 && window.lanes == 1
-    func write(_ word: UInt32, to bytes: inout OutputSpan<UInt8>) {
-      for shift in stride(from: UInt32(0), to: 32, by: 8) { bytes.append(UInt8(truncatingIfNeeded: word >> shift)) }
-    }
-    write(isFirst ? 1 : 2, to: &bytes)
-    write(window.query.bits == .eight ? 1 : 0, to: &bytes)
-    write(UInt32(window.extent.sampleRate), to: &bytes)
-    write(UInt32(clamping: window.scale), to: &bytes)
-    write(UInt32(length), to: &bytes)
-    if !isFirst { write(UInt32(window.lanes), to: &bytes) }
+    bytes.append(little: UInt32(isFirst ? 1 : 2))
+    bytes.append(little: UInt32(window.query.bits == .eight ? 1 : 0))
+    bytes.append(little: UInt32(window.extent.sampleRate))
+    bytes.append(little: UInt32(clamping: window.scale))
+    bytes.append(little: UInt32(length))
+    if !isFirst { bytes.append(little: UInt32(window.lanes)) }
+  }
+
+  private func writePointsHeader(to bytes: inout OutputSpan<UInt8>) {
+    bytes.append(literal: "SWPT")
+    bytes.append(little: UInt16(1))
+    bytes.append(UInt8(window.query.measures.rawValue))
+    bytes.append(UInt8(window.query.bits.rawValue))
+    bytes.append(little: UInt32(window.extent.sampleRate))
+    bytes.append(little: UInt32(window.scale))
+    bytes.append(little: UInt32(length))
+    bytes.append(little: UInt16(window.lanes))
+    bytes.append(little: UInt16(0))
+    bytes.append(little: window.startFrame)
   }
 
   /// Appends what comes between two pieces of a section.
   private func separate(_ text: inout [UInt8]) {
-    if case .dat = form { return }
-    text.append(UInt8(ascii: ","))
+    if !form.isBinary { text.append(UInt8(ascii: ",")) }
   }
 
   // MARK: Numbers
 
   private func write(_ numbers: Numbers, of slice: WaveformSlice, to text: inout [UInt8]) {
     switch numbers {
+    case .peaks where form.isBinary: write(slice.data.span, to: &text)
+    case .rms where form.isBinary: write(slice.rms.span, to: &text)
+    case .average where form.isBinary: write(slice.average.span, to: &text)
     case .peaks: NumberText.append(slice.data.span, to: &text)
     case .rms: NumberText.append(slice.rms.span, to: &text)
     case .average: NumberText.append(slice.average.span, to: &text)
     case .fractions(let lane): writeFractions(of: slice, lane: slice.lanes == 1 ? 0 : lane, to: &text)
-    case .binary where window.query.bits == .sixteen: writeWords(slice.data.span, to: &text)
-    case .binary: text.append(contentsOf: slice.data.lazy.map { UInt8(truncatingIfNeeded: $0) })
     }
   }
 
-  /// The file is little-endian, as is every processor that the service runs on.
-  private func writeWords(_ words: Span<Int16>, to text: inout [UInt8]) {
+  /// Appends numbers of the query's bits, little-endian like every processor that the service runs on.
+  private func write<Number: FixedWidthInteger & BitwiseCopyable>(_ numbers: Span<Number>, to bytes: inout [UInt8]) {
     precondition(Int16(1).littleEndian == 1)
-    unsafe words.withUnsafeBytes { unsafe text.append(contentsOf: $0) }
+    if window.query.bits == .eight {
+      for index in numbers.indices { bytes.append(UInt8(truncatingIfNeeded: numbers[index])) }
+    } else {
+      unsafe numbers.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
+    }
   }
 
   private func writeFractions(of slice: WaveformSlice, lane: Int, to text: inout [UInt8]) {
@@ -267,10 +297,20 @@ extension WaveformSlice {
   /// Returns wavesurfer.js's form: one array per lane, and the duration of the pixels in seconds.
   package func peaksJSON() -> [UInt8] { written(as: .peaksJSON) }
 
+  /// Returns the binary form with all measures that were requested.
+  package func points() -> [UInt8] { written(as: .points) }
+
   /// Returns the slice as a `.dat` file of version 2, or 1.
   package func dat(version: Int = 2) -> [UInt8] { written(as: .dat(version: version)) }
 
   private func written(as form: WaveformForm) -> [UInt8] {
     WaveformDocument(window, as: form, length: length).bytes(of: self)
+  }
+}
+
+extension OutputSpan<UInt8> {
+  /// Appends the bytes of a number, the lowest first.
+  mutating func append<Number: FixedWidthInteger>(little number: Number) {
+    for shift in stride(from: 0, to: Number.bitWidth, by: 8) { append(UInt8(truncatingIfNeeded: number >> shift)) }
   }
 }

@@ -8,16 +8,28 @@ package enum WaveformForm: Sendable, Hashable {
   case dat(version: Int)
   /// wavesurfer.js's object.
   case peaksJSON
+  /// All measures in one binary body.
+  case points
+}
+
+extension WaveformForm {
+  /// Whether numbers are written as bytes, not as text.
+  package var isBinary: Bool {
+    switch self {
+    case .dat, .points: true
+    case .json, .strictJSON, .peaksJSON: false
+    }
+  }
 }
 
 extension WaveformWindow {
   /// Checks whether a form supports the query, before the slice is made.
   ///
-  /// Throws `.measureNotInForm` for anything but peaks in a form other than `json`, `.versionUnavailable` for a `.dat`
+  /// Throws `.measureNotInForm` for anything but peaks in a form other than `json` and `points`, `.versionUnavailable` for a `.dat`
   /// that is neither version 2 nor version 1 with one lane, `.scaleOutOfRange` for a scale that exceeds a `.dat`'s 31
-  /// bits, and `.tooManyNumbers` for more than 1,000,000 numbers in JSON.
+  /// bits, and `.tooManyNumbers` for more than 1,000,000 numbers in any other form.
   package func check(_ form: WaveformForm) throws(WaveformError) {
-    if form != .json, query.measures != .peak { throw .measureNotInForm }
+    if form != .json, form != .points, query.measures != .peak { throw .measureNotInForm }
     if case .dat(let version) = form {
       guard version == 2 || version == 1 && lanes == 1 else {
         throw .versionUnavailable(version: version, lanes: lanes)

@@ -107,4 +107,7 @@ package struct WaveformExtent: Sendable, Hashable {
     self.estimatedFrames = estimatedFrames
     self.isComplete = isComplete
   }
+
+  /// The recording's length in frames; nil as long as it isn't known.
+  package var knownFrames: Int64? { isComplete ? availableFrames : totalFrames }
 }

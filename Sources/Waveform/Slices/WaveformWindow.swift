@@ -127,7 +127,7 @@ struct FrameSpan {
 
   init(_ query: WaveformQuery, of extent: WaveformExtent) throws(WaveformError) {
     let limit = PyramidLayout.frameLimit
-    let known = extent.isComplete ? extent.availableFrames : extent.totalFrames ?? extent.estimatedFrames
+    let known = extent.knownFrames ?? extent.estimatedFrames
     // If the length turned out too short, the frames beyond it that were read still count.
     length = min(max(known ?? 0, extent.availableFrames, 0), limit)
     let from = query.start ?? 0
