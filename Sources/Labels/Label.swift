@@ -8,6 +8,8 @@ package struct Label: Hashable, Sendable {
   package var speaker: String?
   /// The timed words or syllables, in order and within the label; empty if there are none.
   package var words: [TimedWord]
+  /// What names it in its track, as long as that is there; nil if it hasn't been given one.
+  package var id: String?
 
   /// Creates a label.
   package init(start: MediaTime, end: MediaTime, text: String, speaker: String? = nil, words: [TimedWord] = []) {

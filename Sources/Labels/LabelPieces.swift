@@ -13,6 +13,23 @@ package enum LabelPieces {
     try LabelFile(parsing: document([bytes]), as: .json, isStrict: true).labels
   }
 
+  /// Returns the IDs of the labels of a run, in order, without parsing them.
+  package static func ids(_ run: [UInt8]) -> [String] {
+    // A quote in a text is escaped, so this is nowhere else.
+    let opening = Array("{\"id\":\"".utf8)
+    var (ids, position) = ([String](), 0)
+    while position + opening.count < run.count {
+      guard run[position] == ASCII.openBrace, run[position...].starts(with: opening) else {
+        position += 1
+        continue
+      }
+      let digits = run[(position + opening.count)...].prefix { $0 != ASCII.quote }
+      ids.append(String(decoding: digits, as: UTF8.self))
+      position = digits.endIndex
+    }
+    return ids
+  }
+
   /// Returns those labels of a run for which `isChosen` is true, without parsing them. Throws if the bytes are
   /// damaged.
   package static func bytes(_ run: [UInt8], where isChosen: [Bool]) throws(LabelsError) -> [UInt8] {

@@ -253,6 +253,7 @@ package enum PostgresSchema {
       version bigint NOT NULL,
       created_at bigint NOT NULL,
       changed_at bigint NOT NULL,
+      next_label bigint NOT NULL DEFAULT 1,
       bytes bigint NOT NULL DEFAULT 0
     );
     CREATE INDEX label_tracks_by_recording ON label_tracks (recording, id);

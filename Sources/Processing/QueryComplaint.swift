@@ -44,7 +44,7 @@ package struct QueryComplaint: Sendable, Equatable {
       self.init("channels", "There is no channel \(channel); the recording has \(channels), counted from 0.")
     case .noMeasures: self.init("measures", "“measures” is empty; it must name at least one of peak, rms, and average.")
     case .measureNotInForm:
-      self.init("measures", "This form can only have the measure peak. Use /waveform or /waveform.points for rms and average.")
+      self.init("measures", "This form can only have the measure peak. Use JSON or .points for rms and average.")
     case .versionUnavailable(let version, let lanes):
       self.init("version", "Version \(version) of .dat can't hold \(lanes) channels. Use version 2.")
     case .pictureOutOfRange(let parameter, let value, let lowest, let highest):

@@ -2,6 +2,7 @@ import Foundation
 import HTTP
 import Labels
 import PresentRows
+import Randomness
 import Storage
 import Testing
 
@@ -14,7 +15,8 @@ import Testing
   private var tracks: String { "/v1/recordings/\(recording.id)/labels" }
 
   private static let srt = "1\n00:00:05,000 --> 00:00:06,000\nSecond\n\n2\n00:00:01,000 --> 00:00:02,500\nFirst\n"
-  private static let json = #"{"labels":[{"start":1,"end":2.5,"text":"First"},{"start":5,"end":6,"text":"Second"}]}"#
+  private static let json =
+    #"{"labels":[{"id":"1","start":1,"end":2.5,"text":"First"},{"id":"2","start":5,"end":6,"text":"Second"}]}"#
 
   init() throws {
     bench = try TestBench()
@@ -147,6 +149,7 @@ import Testing
   func versions() async throws {
     let (path, etag) = try await track()
     let other = #"{"labels":[{"start":7,"end":8,"text":"x"}]}"#
+    let stored = other.replacing("{\"start", with: "{\"id\":\"3\",\"start")
     for (method, body) in [(HTTPMethod.put, other), (.patch, "{\"name\":\"a\"}"), (.delete, "")] {
       #expect(try await bench.send(method, path, body: body, 428).text.contains("precondition_required"))
       _ = try await bench.send(method, path, fields: ["If-Match": "\"other\""], body: body, 412)
@@ -157,7 +160,7 @@ import Testing
     let replaced = try await bench.send(.put, path, fields: ["If-Match": etag], body: other, 200)
     let second = try #require(replaced.fields["ETag"])
     #expect(second != etag && replaced.text.contains(#""count":1"#) && replaced.text.contains(#""start":7"#))
-    #expect(try await bench.send(.get, path, fields: ["If-None-Match": etag], 200).text == other)
+    #expect(try await bench.send(.get, path, fields: ["If-None-Match": etag], 200).text == stored)
     _ = try await bench.send(.get, path + "?start=3", fields: ["If-None-Match": second], 304)
     _ = try await bench.send(.put, path, fields: ["If-Match": etag], body: Self.json, 412)
     let renamed = try await bench.send(
@@ -165,7 +168,7 @@ import Testing
     for part in [#""name":"N""#, #""kind":"lyrics""#, #""language":"en-GB""#, #""count":1"#] {
       #expect(renamed.text.contains(part))
     }
-    #expect(try await labels(path) == other)
+    #expect(try await labels(path) == stored)
     let unknown = try await bench.send(
       .patch, path, fields: ["If-Match": try #require(renamed.fields["ETag"])], body: #"{"language":null}"#, 200)
     #expect(unknown.text.contains(#""language":null"#) && unknown.text.contains(#""name":"N""#))
@@ -178,13 +181,86 @@ import Testing
     #expect(try await bench.send(.get, tracks, 200).text.contains("\"tracks\":[]"))
   }
 
+  @Test("single labels are changed by their IDs, which they keep, all or none")
+  func edits() async throws {
+    var (path, etag) = try await track()
+    func patch(_ body: String, _ status: Int) async throws -> String {
+      let answer = try await bench.send(.patch, path, fields: ["If-Match": etag], body: body, status)
+      etag = answer.fields["ETag"] ?? etag
+      return answer.text
+    }
+    let changed = try await patch(
+      #"{"set":[{"id":"2","start":0.5,"end":6,"text":"B"},{"start":7,"end":8,"text":"C"}],"remove":["1"],"name":"N"}"#,
+      200)
+    for part in [#""count":2"#, #""start":0.5"#, #""end":8"#, #""name":"N""#] { #expect(changed.contains(part)) }
+    let now = #"{"labels":[{"id":"2","start":0.5,"end":6,"text":"B"},{"id":"3","start":7,"end":8,"text":"C"}]}"#
+    #expect(try await labels(path) == now)
+    let refusals = [
+      (#"{"remove":["1"]}"#, "remove"), (#"{"remove":["2","2"]}"#, "remove"), (#"{"remove":["03"]}"#, "remove"),
+      (#"{"set":[{"id":"9","start":1,"end":2,"text":""}],"remove":["2"]}"#, "set"), ("{}", "name"),
+      (#"{"set":[{"id":"2","start":1,"end":2,"text":""}],"remove":["2"]}"#, "set"),
+    ]
+    for (body, member) in refusals {
+      #expect(try await patch(body, 400).contains(#""parameter":"\#(member)""#), "\(body)")
+    }
+    #expect(try await patch(#"{"set":[{"start":2,"end":1,"text":""}]}"#, 400).contains("invalid_labels"))
+    #expect(try await labels(path) == now)
+    // A file keeps the IDs that it names; the others are new.
+    let match: HTTPFields = ["If-Match": etag]
+    let file = #"{"labels":[{"start":1,"end":1,"text":"D"},{"id":"3","start":7,"end":9,"text":"C"}]}"#
+    _ = try await bench.send(
+      .put, path, fields: match, body: #"{"labels":[{"id":"4","start":1,"end":1,"text":""}]}"#, 400)
+    _ = try await bench.send(.put, path, fields: match, body: file, 200)
+    #expect(
+      try await labels(path)
+        == #"{"labels":[{"id":"4","start":1,"end":1,"text":"D"},{"id":"3","start":7,"end":9,"text":"C"}]}"#)
+  }
+
+  @Test("after random changes of single labels, a track is what its labels were changed to")
+  func randomEdits() async throws {
+    var random = TestRandom(for: 91)
+    func label(_ id: Int?) -> (id: Int?, start: Int, json: String) {
+      let start = Int.random(in: 0..<3000, using: &random)
+      let text = #""start":\#(start),"end":\#(start + 1),"text":"{\"id\":\"1\" \#(random.next() % 1000)""#
+      return (id, start, text)
+    }
+    func json(_ label: (id: Int?, start: Int, json: String)) -> String {
+      (label.id.map { #"{"id":"\#($0)","# } ?? "{") + label.json + "}"
+    }
+    var next = 1
+    var model = (0..<700).map { _ in label(nil) }.sorted { $0.start < $1.start }
+    var (path, etag) = try await track(#"{"labels":["# + model.map(json).joined(separator: ",") + "]}")
+    for index in model.indices { (model[index].id, next) = (next, next + 1) }
+    for round in 0..<60 {
+      let gone = model.filter { _ in Int.random(in: 0..<60, using: &random) == 0 }.compactMap(\.id)
+      var set = model.compactMap(\.id).filter { !gone.contains($0) && Int.random(in: 0..<60, using: &random) == 0 }.map(
+        label)
+      set += (0..<(round == 30 ? 600 : 9)).map { _ in label(nil) }
+      let body = #"{"set":["# + set.map(json).joined(separator: ",") + #"],"remove":["#
+      let removed = gone.map { #""\#($0)""# }.joined(separator: ",")
+      let answer = try await bench.send(.patch, path, fields: ["If-Match": etag], body: body + removed + "]}", 200)
+      etag = try #require(answer.fields["ETag"])
+      model.removeAll { label in gone.contains(label.id ?? 0) || set.contains { $0.id == label.id } }
+      set.sort { $0.start < $1.start }
+      for index in set.indices where set[index].id == nil { (set[index].id, next) = (next, next + 1) }
+      model += set
+      #expect(answer.text.contains(#""count":\#(model.count)"#))
+    }
+    let expected = Set(model.map(json))
+    let found = try await labels(path).dropFirst(#"{"labels":["#.count).dropLast(2)
+    let pieces = found.replacing("},{", with: "}\u{0}{").split(separator: "\u{0}").map(String.init)
+    #expect(pieces.count == model.count && Set(pieces) == expected)
+    let starts = pieces.compactMap { $0.firstMatch(of: /"start":(\d+)/).flatMap { Int($0.1) } }
+    #expect(starts == starts.sorted())
+  }
+
   @Test("a bad file stores nothing and leaves the track as it was")
   func badFiles() async throws {
     let (path, etag) = try await track()
     let bad = Self.json.replacing("2.5", with: "0.5")
     let refused = try await bench.send(.put, path + "?strict=1", fields: ["If-Match": etag], body: bad, 400).text
-    #expect(refused.contains("\"code\":\"invalid_labels\"") && refused.contains("Line 1, column 29: the end is before"))
-    #expect(refused.contains("\"fault\":\"end_before_start\",\"line\":1,\"column\":29}"))
+    #expect(refused.contains("\"code\":\"invalid_labels\"") && refused.contains("Line 1, column 38: the end is before"))
+    #expect(refused.contains("\"fault\":\"end_before_start\",\"line\":1,\"column\":38}"))
     _ = try await bench.send(.post, tracks + "?strict=1", body: bad, 400)
     _ = try await bench.send(.post, tracks, body: "", 400)
     _ = try await bench.send(.post, tracks, fields: ["Content-Encoding": "gzip"], body: Self.srt, 415)

@@ -59,8 +59,9 @@ import Testing
     #expect(track.count == 3 && track.words == 1 && track.start == 0 && track.end == 1_000_000)
     let cut = try await bench.check(.get, "/v1/recordings/\(output)/labels/\(track.id)", 200)
     #expect(
-      cut == #"{"labels":[{"start":0,"end":0.5,"text":"cut off","words":[{"start":0.2,"end":0.5,"text":"off"}]},"#
-        + #"{"start":0.25,"end":0.25,"text":"mark"},{"start":0.5,"end":1,"text":"to the end"}]}"#)
+      cut
+        == #"{"labels":[{"id":"1","start":0,"end":0.5,"text":"cut off","words":[{"start":0.2,"end":0.5,"text":"off"}]},"#
+        + #"{"id":"2","start":0.25,"end":0.25,"text":"mark"},{"id":"3","start":0.5,"end":1,"text":"to the end"}]}"#)
     let sources = try await bench.check(.get, "/v1/recordings/\(source.id)/labels", 200)
     #expect(sources.contains(#""count":5"#), "the source's stay as they are")
   }

@@ -36,7 +36,7 @@ import Testing
     let labels = try cut.chunks.flatMap { try LabelPieces.labels($0.labels) }
     #expect(labels.map(\.start.microseconds) == (0..<7).map { $0 * 1_000_000 })
     var whole = cut.track
-    whole.summarize(labels)
+    _ = whole.chunks(of: labels)
     #expect(cut.track == whole && whole.count == 7 && whole.words == 14 && whole.end == 7_000_000)
     #expect(whole.recording == output && whole.name == "Takes" && whole.kind == .transcript && whole.language == "de")
   }

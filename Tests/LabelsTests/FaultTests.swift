@@ -61,7 +61,7 @@ import Testing
       Case(.json, "{\"labels\":[{\"start\":1,\"start\":1}]}", 1, 32, .repeatedMember("start")),
       Case(
         .json, "{\"labels\":[{\"beginn\":1}]}", 1, 22,
-        .unknownMember("beginn", known: ["start", "end", "text", "speaker", "words"])),
+        .unknownMember("beginn", known: ["start", "end", "text", "speaker", "words", "id"])),
       Case(.json, "{\"labels\":[]} x", 1, 15, .malformedJSON),
       Case(.json, "{\"labels\":[],}", 1, 14, .malformedJSON),
       Case(.json, "{}", 1, 1, .missingMember("labels")),

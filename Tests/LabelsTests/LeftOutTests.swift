@@ -78,7 +78,7 @@ import Testing
       ("00:00:02,000 --> 00:00:01,000\nA", .srt, .endBeforeStart),
       (
         #"{"labels":[{"start":1,"end":2,"text":"A"},{"start":1,"end":2,"txet":"B"}]}"#, .json,
-        .unknownMember("txet", known: ["start", "end", "text", "speaker", "words"])
+        .unknownMember("txet", known: ["start", "end", "text", "speaker", "words", "id"])
       ),
       (#"{"labels":[{"start":1,"end":2,"text":"A"},{"start":2,"end":1,"text":"B"}"#, .json, .malformedJSON),
       ("[offset:x]\n[00:01.00]A", .lrc, .badTime),

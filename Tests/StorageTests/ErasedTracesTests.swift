@@ -28,7 +28,7 @@ import Testing
       name: "x", recording: recording.id, noise: nil, sampleRate: nil, channels: 1, spectrum: [0x31])
     try catalog.insert(profile, limit: 9)
     #expect(seen.take() == [false, false, false, false])
-    _ = try catalog.update(track.id, if: { _ in true }, [chunk]) { _ in }
+    _ = try catalog.update(track.id, if: { _ in true }, .all([chunk])) { _ in }
     _ = try catalog.deleteLabelTrack(track.id) { _ in true }
     _ = try catalog.deleteNoiseProfile(profile.id) { _ in true }
     #expect(seen.take() == [true, true, true])

@@ -77,13 +77,15 @@ import Testing
   func replacing() throws {
     let track = try track(Self.chunks)
     let updated = try #require(
-      try catalog.update(track.id, if: { $0.version == 0 }, [LabelChunk(start: 1, end: 2, texts: ["x"], labels: [9])]) {
+      try catalog.update(
+        track.id, if: { $0.version == 0 }, .all([LabelChunk(start: 1, end: 2, texts: ["x"], labels: [9])])
+      ) {
         $0.count = 1
       })
     #expect(updated.version == 1 && updated.count == 1 && updated.name == "Lyrics")
     #expect(try catalog.labels(of: track.id)?.chunks.map(\.labels) == [[9]])
     #expect(throws: StorageError.changedMeanwhile) {
-      try catalog.update(track.id, if: { $0.version == 0 }, []) { $0.count = 0 }
+      try catalog.update(track.id, if: { $0.version == 0 }, .all([])) { $0.count = 0 }
     }
     #expect(try catalog.labelTrack(track.id) == updated && rowCount("label_chunks") == 1)
     #expect(try catalog.update(LabelTrackID(), if: { _ in true }) { _ in } == nil)

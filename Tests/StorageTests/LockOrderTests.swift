@@ -58,7 +58,7 @@ import Testing
       { _ = try $0.cancel($1.jobs[1]) },
       { node, chain in
         let chunk = LabelChunk(start: 0, end: 9, texts: ["other word"], labels: [1, 2])
-        _ = try node.update(chain.track, if: { _ in true }, [chunk]) { $0.count = 1 }
+        _ = try node.update(chain.track, if: { _ in true }, .all([chunk])) { $0.count = 1 }
       },
       { _ = try $0.deleteLabelTrack($1.track) { _ in true } },
       { _ = try $0.deleteNoiseProfile($1.profile) { _ in true } },

@@ -73,8 +73,8 @@ import Testing
       let track = LabelTrack(of: round.recording, name: "t", kind: .labels, language: nil, source: .upload)
       try part.insert(track, [chunk], limit: 99, within: limits)
     },
-    { _ = try $0.update($1.tracks[0], if: { _ in true }, [chunk], within: limits) { $0.count = 1 } },
-    { _ = try $0.update($1.tracks[1], if: { _ in true }, [chunk], within: limits) { $0.count = 1 } },
+    { _ = try $0.update($1.tracks[0], if: { _ in true }, .all([chunk]), within: limits) { $0.count = 1 } },
+    { _ = try $0.update($1.tracks[1], if: { _ in true }, .all([chunk]), within: limits) { $0.count = 1 } },
     { part, round in
       let profile = KeptProfile(
         name: "p", recording: round.recording, noise: nil, sampleRate: nil, channels: 1,

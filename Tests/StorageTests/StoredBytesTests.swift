@@ -42,7 +42,7 @@ import Testing
     let track = track(of: recording)
     try catalog.insert(track, [chunk("one"), chunk("two")], limit: 9)
     #expect(try catalog.usage().storedBytes == 1000 + bytes("one") + bytes("two"))
-    _ = try catalog.update(track.id, if: { _ in true }, [chunk("another")]) { _ in }
+    _ = try catalog.update(track.id, if: { _ in true }, .all([chunk("another")])) { _ in }
     #expect(try catalog.usage().storedBytes == 1000 + bytes("another"))
     _ = try catalog.update(track.id, if: { _ in true }) { $0.name = "y" }
     #expect(try catalog.usage().storedBytes == 1000 + bytes("another"))
@@ -64,10 +64,12 @@ import Testing
     #expect(try catalog.labelTracks(of: recording.id).isEmpty)
     try catalog.insert(track, [chunk("short")], limit: 9, within: limits)
     #expect(throws: StorageError.limitReached("stored_bytes", limit: limits.bytes ?? 0)) {
-      try catalog.update(track.id, if: { _ in true }, [chunk("longer")], within: limits) { _ in }
+      try catalog.update(track.id, if: { _ in true }, .all([chunk("longer")]), within: limits) { _ in }
     }
     #expect(try catalog.labels(of: track.id)?.chunks.map(\.labels) == [chunk("short").labels])
-    let updated = try catalog.update(track.id, if: { _ in true }, [chunk("s")], within: StoredLimits(bytes: 1)) { _ in }
+    let updated = try catalog.update(track.id, if: { _ in true }, .all([chunk("s")]), within: StoredLimits(bytes: 1)) {
+      _ in
+    }
     #expect(updated != nil)
   }
 

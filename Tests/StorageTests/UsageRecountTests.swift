@@ -50,7 +50,8 @@ import Testing
       guard let kept = try catalog.conversions(of: recording.id).first else { return }
       try part.forget(kept)
     case 10: try part.insert(self.track(of: recording), [chunk(size)], limit: 3, within: limits)
-    case 11: if let track { _ = try part.update(track.id, if: { _ in true }, [chunk(size)], within: limits) { _ in } }
+    case 11:
+      if let track { _ = try part.update(track.id, if: { _ in true }, .all([chunk(size)]), within: limits) { _ in } }
     case 12:
       // As if the waveform had been lost, or the working copy.
       try part.update(recording.id) { if size % 2 == 0 { $0.waveformKey = nil } else { $0.workingKey = nil } }

@@ -1,4 +1,5 @@
 import HTTP
+import Labels
 import Processing
 
 // The table's part about requests. Each detail says what was wrong and what would be right.
@@ -235,6 +236,12 @@ extension Expectation {
     case .channels: "mix, split, or the number of a channel, counted from 0"
     case .text(let limit): "a string of 1 to \(limit) bytes"
     case .visibleText: "a string with a visible character"
+    case .labelsOfTrack(let unknown):
+      "labels of this track, by their “id”; it has none with “\(unknown.prefix(40))”. Leave “id” out of new labels"
+    case .distinctLabels(let repeated): "different labels; “\(repeated.prefix(40))” is named twice"
+    case .labelsWithinLimits:
+      "so few that the track has at most \(LabelLimits.labels) labels with \(LabelLimits.words) words, "
+        + "\(LabelLimits.bytes >> 20) MiB in JSON"
     case .languageTag: "a language tag, such as en or pt-BR"
     case .callbackAddress: "an absolute http or https URL in ASCII, without a user name or a fragment"
     case .visibleASCII(let limit): "1 to \(limit) visible ASCII characters without spaces"

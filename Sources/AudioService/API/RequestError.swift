@@ -116,6 +116,12 @@ enum Expectation: Equatable, Sendable {
   case text(byteLimit: Int)
   case visibleText
   case languageTag
+  /// IDs of labels that the track has; it has none with this one.
+  case labelsOfTrack(unknown: String)
+  /// Names each label once, not this one twice.
+  case distinctLabels(repeated: String)
+  /// Leaves no more in the track than the limits of a track.
+  case labelsWithinLimits
   case callbackAddress
 
   // Header fields.

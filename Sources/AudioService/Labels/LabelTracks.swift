@@ -46,8 +46,8 @@ struct LabelTracks: Sendable {
         of: recording.id, name: name ?? named, kind: kind,
         language: language ?? file.language.flatMap { LanguageTag.isValid($0) ? $0 : nil }, source: .upload,
         at: catalog.time)
-      track.summarize(file.labels)
-      try catalog.insert(track, LabelChunk.chunks(of: file.labels), limit: LabelTrack.limit, within: stored)
+      let chunks = track.chunks(of: file.labels)
+      try catalog.insert(track, chunks, limit: LabelTrack.limit, within: stored)
       return (track, LeftOutDocument(file.leftOut))
     }
     return try changed(track, of: recording, .created, leftOut)
@@ -59,18 +59,29 @@ struct LabelTracks: Sendable {
     try QueryParameters.checkNone(request)
     let (recording, track) = try await ownTrack(parameters, caller)
     try request.requireMatch()
-    let members = try await JSONMembers(bodyOf: request, known: ["name": [], "kind": [], "language": []])
+    let bytes = try await JSONMembers.bytes(of: request, upTo: Self.editBytes)
+    let edit = try LabelEdit(parsing: bytes)
+    let members = try JSONMembers(bytes, known: Self.changeable)
     let name = try members.recordingName()
     let kind: LabelTrack.Kind? = try members.choice("kind")
     let language = try members.string("language", upTo: 35)
     if let language, !LanguageTag.isValid(language) { throw members.invalid("language", .languageTag) }
     let forgetsLanguage = members.isNull("language")
-    guard name != nil || kind != nil || language != nil || forgetsLanguage else {
+    let editsLabels = members.value("set") != nil || members.value("remove") != nil
+    guard name != nil || kind != nil || language != nil || forgetsLanguage || editsLabels else {
       throw members.invalid("name", .given)
     }
-    let catalog = caller.catalog
-    let updated = try await context.work.run { () throws(StorageError) in
-      try catalog.update(track.id, if: { request.mayChange(etag: $0.etag) }) { track in
+    let (catalog, stored) = (caller.catalog, context.accounts.stored(by: caller.tenant))
+    let updated = try await context.work.run {
+      guard let read = try catalog.labels(of: track.id, to: edit == LabelEdit() ? 0 : .max) else {
+        throw ServiceError.noSuchLabelTrack(track.id.text)
+      }
+      guard request.mayChange(etag: read.track.etag) else { throw StorageError.changedMeanwhile }
+      var summary = read.track
+      let chunks = edit == LabelEdit() ? .none : try summary.apply(edit, to: read.chunks)
+      return try catalog.update(track.id, if: { $0.etag == read.track.etag }, chunks, within: stored) {
+        [summary] track in
+        track.summarize(as: summary)
         track.name = name ?? track.name
         track.kind = kind ?? track.kind
         track.language = forgetsLanguage ? nil : language ?? track.language
@@ -79,6 +90,10 @@ struct LabelTracks: Sendable {
     guard let updated else { throw ServiceError.noSuchLabelTrack(track.id.text) }
     return try changed(updated, of: recording, .ok)
   }
+
+  /// Maximum size of changes of single labels, in bytes; more is sent with PUT.
+  private static let editBytes = 1 << 20
+  private static let changeable: JSONMembers.Known = ["name": [], "kind": [], "language": [], "set": [], "remove": []]
 
   @Sendable func delete(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
@@ -135,13 +150,12 @@ struct LabelTracks: Sendable {
     let (catalog, stored) = (caller.catalog, context.accounts.stored(by: caller.tenant))
     let isStrict = try query.flag("strict")
     let (updated, leftOut) = try await parsing(request, caller, format, recording, isStrict: isStrict) { file in
-      let chunks = LabelChunk.chunks(of: file.labels)
+      try track.checkIDs(file.labels)
       var summary = track
-      summary.summarize(file.labels)
-      let updated = try catalog.update(track.id, if: { request.mayChange(etag: $0.etag) }, chunks, within: stored) {
-        [summary] in
-        ($0.count, $0.words, $0.start, $0.end) = (summary.count, summary.words, summary.start, summary.end)
-      }
+      let chunks = summary.chunks(of: file.labels)
+      let updated = try catalog.update(
+        track.id, if: { $0.etag == track.etag }, .all(chunks), within: stored
+      ) { [summary] in $0.summarize(as: summary) }
       return (updated, LeftOutDocument(file.leftOut))
     }
     guard let updated else { throw ServiceError.noSuchLabelTrack(track.id.text) }
@@ -248,6 +262,22 @@ struct LabelTracks: Sendable {
       window.end = max(last.microseconds, first.microseconds + 1)
     }
     return window
+  }
+}
+
+extension LabelTrack {
+  /// Throws `.invalidMember` if a label has an ID that the track never gave, or another one has it, too.
+  fileprivate func checkIDs(_ labels: [Label]) throws {
+    var known: Set<String> = []
+    for id in labels.lazy.compactMap(\.id) {
+      guard hasGiven(id) else { throw RequestError.invalidMember("labels", .labelsOfTrack(unknown: id)) }
+      guard known.insert(id).inserted else { throw RequestError.invalidMember("labels", .distinctLabels(repeated: id)) }
+    }
+  }
+
+  /// Notes what the labels are, as in `other`.
+  fileprivate mutating func summarize(as other: LabelTrack) {
+    (count, words, start, end, nextLabel) = (other.count, other.words, other.start, other.end, other.nextLabel)
   }
 }
 

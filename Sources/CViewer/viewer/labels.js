@@ -212,18 +212,21 @@ export class Labels {
     const known = path === this.tiles.path ? this.tiles.etag : left, changes = [...all];
     for (let attempt = 0; ; attempt++) {
       const answer = await this.service.fetch(path), match = answer.headers.get("ETag") ?? "";
-      /** @type {{ labels: Label[] }} */
+      /** @type {{ labels: (Label & { id?: string })[] }} */
       const { labels } = await answer.json();
+      const had = new Set(labels);
       let lost = 0;
       for (const { before, after } of changes) {
         // An attempt that failed may have been carried out all the same.
         if (isRepeated && after && labels.some(label => isSame(label, after))) continue;
         const at = before ? labels.findIndex(label => isSame(label, before)) : labels.length;
         if (at < 0) lost++;
-        else labels.splice(at, before ? 1 : 0, ...after ? [after] : []);
+        else labels.splice(at, before ? 1 : 0, ...after ? [{ ...after, id: labels[at]?.id }] : []);
       }
+      const ids = new Set(labels.map(({ id }) => id));
+      const set = labels.filter(label => !had.has(label)), remove = [...had].map(({ id }) => id).filter(id => !ids.has(id));
       try {
-        const saved = await this.service.fetch(path, { method: "PUT", body: { labels: labels.sort(byStart) }, match });
+        const saved = await this.service.fetch(path, { method: "PATCH", body: { set, remove }, match });
         const etag = saved.headers.get("ETag") ?? "", about = await saved.json();
         return { lost, isMerged: known !== "" && match !== known, etag, about };
       } catch (error) {

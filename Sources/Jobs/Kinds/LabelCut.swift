@@ -38,8 +38,7 @@ struct LabelCut {
     let labels = ((try? LabelPieces.labels(bytes)) ?? []).compactMap { $0.cut(from: start, to: end) }
     guard !labels.isEmpty else { return true }
     var part = track
-    part.summarize(labels)
-    let added = LabelChunk.chunks(of: labels)
+    let added = part.chunks(of: labels)
     room.labels -= part.count
     room.words -= part.words
     room.bytes -= added.reduce(0) { $0 + $1.bytes }
@@ -48,6 +47,7 @@ struct LabelCut {
     chunks += added
     track.count += part.count
     track.words += part.words
+    track.nextLabel = part.nextLabel
     track.start = track.start ?? part.start
     track.end = [track.end, part.end].compactMap(\.self).max()
     return true

@@ -98,8 +98,8 @@ enum WaveformJob: JobDefinition {
       var track = LabelTrack(
         of: recording, name: embedded.name ?? LabelTrack.name(of: kind), kind: kind, language: embedded.language,
         source: .embedded, at: time)
-      track.summarize(embedded.labels)
-      return (track, LabelChunk.chunks(of: embedded.labels))
+      let chunks = track.chunks(of: embedded.labels)
+      return (track, chunks)
     }
   }
 }

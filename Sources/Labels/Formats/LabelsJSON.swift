@@ -1,9 +1,9 @@
 // The service's own JSON, the only format that holds everything:
 //
-//   {"labels":[{"start":1.5,"end":2,"text":"…","speaker":"…","words":[{"start":1.5,"end":2,"text":"…"}]}]}
+//   {"labels":[{"id":"7","start":1.5,"end":2,"text":"…","speaker":"…","words":[{"start":1.5,"end":2,"text":"…"}]}]}
 //
-// Times are seconds; `speaker` and `words` may be missing. Words lie within their label and are sorted by start. Any
-// other member is an error.
+// Times are seconds; `id`, `speaker` and `words` may be missing. Words lie within their label and are sorted by start.
+// Any other member is an error.
 
 enum LabelsJSON {
   static func parse(_ source: SourceText) throws(LabelsError) -> LabelFile {
@@ -29,7 +29,8 @@ enum LabelsJSON {
   static func label(_ scanner: inout JSONScanner, isWord: Bool = false) throws(LabelsError) -> Label {
     scanner.skipBlanks()
     let offset = scanner.position
-    var (start, end, text, speaker): (MediaTime?, MediaTime?, String?, String?)
+    var (start, end, text): (MediaTime?, MediaTime?, String?)
+    var (speaker, id): (String?, String?)
     var words: [(word: Label, offset: Int)]?
     var endOffset = offset
     try scanner.object { (scanner, name) throws(LabelsError) in
@@ -49,11 +50,14 @@ enum LabelsJSON {
       case "speaker" where !isWord:
         isRepeated = speaker != nil
         if try !scanner.skipNull() { speaker = try scanner.normalLine() }
+      case "id" where !isWord:
+        isRepeated = id != nil
+        if try !scanner.skipNull() { id = try scanner.normalLine() }
       case "words" where !isWord:
         isRepeated = words != nil
         if try !scanner.skipNull() { words = try self.words(&scanner) }
       default:
-        let known = ["start", "end", "text"] + (isWord ? [] : ["speaker", "words"])
+        let known = ["start", "end", "text"] + (isWord ? [] : ["speaker", "words", "id"])
         throw scanner.error(.unknownMember(name, known: known))
       }
       if isRepeated { throw scanner.error(.repeatedMember(name)) }
@@ -63,6 +67,7 @@ enum LabelsJSON {
     guard let text else { throw scanner.source.error(.missingMember("text"), at: offset) }
     guard start <= end else { throw scanner.source.error(.endBeforeStart, at: endOffset) }
     var label = Label(start: start, end: end, text: text, speaker: speaker?.isEmpty == true ? nil : speaker)
+    label.id = id
     label.words.reserveCapacity(words?.count ?? 0)
     for (word, offset) in words ?? [] {
       guard start <= word.start, word.end <= end else { throw scanner.source.error(.wordOutsideLabel, at: offset) }
@@ -72,6 +77,27 @@ enum LabelsJSON {
       if !word.text.isEmpty { label.words.append(TimedWord(start: word.start, end: word.end, text: word.text)) }
     }
     return label
+  }
+
+  /// Reads changes of single labels: `{"set":[…],"remove":["7"]}`. Other members are skipped.
+  static func edit(_ source: SourceText) throws(LabelsError) -> LabelEdit {
+    var (scanner, edit) = (JSONScanner(source), LabelEdit())
+    try scanner.object { (scanner, name) throws(LabelsError) in
+      switch name {
+      case "set":
+        var collector = LabelCollector(source)
+        try scanner.array { (scanner) throws(LabelsError) in
+          scanner.skipBlanks()
+          try collector.append(label(&scanner), at: scanner.position)
+        }
+        edit.set = collector.sorted()
+      case "remove":
+        try scanner.array { (scanner) throws(LabelsError) in try edit.remove.append(scanner.normalLine()) }
+      default: try scanner.skip()
+      }
+    }
+    try scanner.end()
+    return edit
   }
 
   private static func words(_ scanner: inout JSONScanner) throws(LabelsError) -> [(word: Label, offset: Int)] {
@@ -100,7 +126,13 @@ extension WrittenLabels {
     for label in labels {
       if !isFirst { write(ASCII.comma) }
       isFirst = false
-      open(label.start, label.end, label.text)
+      write(ASCII.openBrace)
+      if let id = label.id {
+        write("\"id\":")
+        write(json: id)
+        write(ASCII.comma)
+      }
+      write(label.start, label.end, label.text)
       if let speaker = label.speaker {
         write(",\"speaker\":")
         write(json: speaker)
@@ -109,7 +141,8 @@ extension WrittenLabels {
         write(",\"words\":[")
         for (index, word) in label.words.enumerated() {
           if index > 0 { write(ASCII.comma) }
-          open(word.start, word.end, word.text)
+          write(ASCII.openBrace)
+          write(word.start, word.end, word.text)
           write(ASCII.closeBrace)
         }
         write("]")
@@ -118,8 +151,8 @@ extension WrittenLabels {
     }
   }
 
-  private mutating func open(_ start: MediaTime, _ end: MediaTime, _ text: String) {
-    write("{\"start\":")
+  private mutating func write(_ start: MediaTime, _ end: MediaTime, _ text: String) {
+    write("\"start\":")
     write(seconds: start)
     write(",\"end\":")
     write(seconds: end)

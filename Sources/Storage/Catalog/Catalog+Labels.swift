@@ -59,13 +59,14 @@ extension Catalog {
       filter.add("start < ?", end)
       filter.add("until >= ?", start)
       if let folded { filter.add(db.dialect.contains("folded"), Self.beginning(of: folded)) }
-      let columns = folded == nil ? "start, until, labels" : "start, until, labels, folded"
+      let columns = "number, start, until, labels" + (folded == nil ? "" : ", folded")
       let rows = try db.rows("SELECT \(columns) FROM label_chunks\(filter.text) ORDER BY number", filter.arguments)
       let chunks = try rows.compactMap { row -> FoundLabels? in
         let matches = try search?.lines(of: value(row, "folded"))
         if let matches, !matches.contains(true) { return nil }
         return FoundLabels(
-          start: try value(row, "start"), end: try value(row, "until"), labels: try value(row, "labels"),
+          number: try value(row, "number"), start: try value(row, "start"), end: try value(row, "until"),
+          labels: try value(row, "labels"),
           matches: matches)
       }
       return (track, chunks)
@@ -126,12 +127,12 @@ extension Catalog {
     }
   }
 
-  /// Changes a track and, with `chunks`, replaces its labels. Returns the new track, or nil if it does not exist.
+  /// Changes a track and, with `chunks`, its labels. Returns the new track, or nil if it does not exist.
   /// Throws, without any change, `.changedMeanwhile` if `isExpected` returns false for the current track, and
   /// `.limitReached` if the labels would need more bytes than before and the tenant would have more than `limits`.
   package func update(
     _ id: LabelTrackID, of tenant: Tenant? = nil, if isExpected: @Sendable (LabelTrack) -> Bool,
-    _ chunks: [LabelChunk]? = nil, within limits: StoredLimits? = nil, _ change: @Sendable (inout LabelTrack) -> Void
+    _ chunks: ChangedChunks = .none, within limits: StoredLimits? = nil, _ change: @Sendable (inout LabelTrack) -> Void
   ) throws(StorageError) -> LabelTrack? {
     try write(.statementLocks) { db in
       guard var track = try Self.lockedTrack(id, of: tenant, db) else { return nil }
@@ -140,9 +141,19 @@ extension Catalog {
       change(&track)
       track.version += 1
       track.changedAt = max(time, track.createdAt)
-      if let chunks {
+      switch chunks {
+      case .none: break
+      case .all(let chunks):
         try db.erase("DELETE FROM label_chunks WHERE track = ?", [id.text])
         track.bytes = try Self.insert(chunks, of: id, db)
+      case .some(let changes):
+        for (number, (before, after)) in changes.sorted(by: { $0.key < $1.key }) {
+          if let before {
+            try db.erase("DELETE FROM label_chunks WHERE track = ? AND number = ?", [id.text, number])
+            track.bytes -= Int64(before.bytes)
+          }
+          if let after { track.bytes += try Self.insert([after], of: id, from: number, db) }
+        }
       }
       try LabelTrackRow(track: track).update(db)
       if track.bytes > before { try Self.checkBytes(limits, of: track.tenant, db) }
@@ -195,10 +206,12 @@ extension Catalog {
   }
 
   /// Returns how many bytes the chunks have.
-  private static func insert(_ chunks: [LabelChunk], of id: LabelTrackID, _ db: CatalogTransaction) throws -> Int64 {
+  private static func insert(
+    _ chunks: [LabelChunk], of id: LabelTrackID, from first: Int = 0, _ db: CatalogTransaction
+  ) throws -> Int64 {
     var bytes: Int64 = 0
     let sql = "INSERT INTO label_chunks (track, number, start, until, folded, labels) VALUES (?, ?, ?, ?, ?, ?)"
-    for (number, chunk) in chunks.enumerated() {
+    for (number, chunk) in zip(first..., chunks) {
       bytes += Int64(chunk.bytes)
       try db.run(sql, [id.text, number, chunk.start, chunk.end, chunk.folded, chunk.labels])
     }
@@ -227,6 +240,7 @@ struct LabelTrackRow: TableRow {
     track.start = try nullable(row, "start")
     track.end = try nullable(row, "until")
     track.version = try value(row, "version")
+    track.nextLabel = try value(row, "next_label")
     self.track = track
     guard track.createdAt.isPlausible, track.changedAt.isPlausible, track.count >= 0, track.words >= 0 else {
       throw StorageError.corrupt(column: "label_tracks", value: track.id.text)
@@ -247,6 +261,7 @@ struct LabelTrackRow: TableRow {
     container["start"] = track.start
     container["until"] = track.end
     container["version"] = track.version
+    container["next_label"] = track.nextLabel
     container["created_at"] = track.createdAt.milliseconds
     container["changed_at"] = track.changedAt.milliseconds
   }

@@ -225,9 +225,9 @@ extension TenantCatalog {
     try whole.insert(track, chunks, of: tenant, limit: limit, within: limits)
   }
 
-  /// Changes a track and, with `chunks`, replaces its labels; see `Catalog.update`.
+  /// Changes a track and, with `chunks`, its labels; see `Catalog.update`.
   package func update(
-    _ id: LabelTrackID, if isExpected: @Sendable (LabelTrack) -> Bool, _ chunks: [LabelChunk]? = nil,
+    _ id: LabelTrackID, if isExpected: @Sendable (LabelTrack) -> Bool, _ chunks: ChangedChunks = .none,
     within limits: StoredLimits? = nil, _ change: @Sendable (inout LabelTrack) -> Void
   ) throws(StorageError) -> LabelTrack? {
     try whole.update(id, of: tenant, if: isExpected, chunks, within: limits, change)

@@ -39,6 +39,8 @@ package struct LabelTrack: Sendable, Equatable {
   package internal(set) var bytes: Int64 = 0
   /// When the first label begins and the last one ends, in microseconds; nil if there are none.
   package var start, end: Int64?
+  /// The number of the next label that gets an ID, counted from 1. IDs are numbers as text.
+  package var nextLabel = 1
   /// Number of changes since the track was created.
   package var version: Int64 = 0
   /// When the track was created and last changed.
@@ -82,8 +84,19 @@ package struct LabelChunk: Sendable, Equatable {
   package var bytes: Int { labels.count + folded.utf8.count }
 }
 
+/// What happens to a track's chunks.
+package enum ChangedChunks: Sendable {
+  case none
+  /// They are replaced by these.
+  case all([LabelChunk])
+  /// The chunks with these numbers are replaced, made, or removed.
+  case some([Int: (before: LabelChunk?, after: LabelChunk?)])
+}
+
 /// A chunk as found in a window.
 package struct FoundLabels: Sendable, Equatable {
+  /// The chunk's number in its track.
+  package var number = 0
   /// When the first label begins, in microseconds.
   package var start: Int64
   /// When the last of them ends, in microseconds.

@@ -257,6 +257,7 @@ enum Schema {
       version INTEGER NOT NULL,
       created_at INTEGER NOT NULL,
       changed_at INTEGER NOT NULL,
+      next_label INTEGER NOT NULL DEFAULT 1,
       bytes INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE INDEX label_tracks_by_recording ON label_tracks (recording, id);

@@ -25,9 +25,9 @@ extension WaveformForm {
 extension WaveformWindow {
   /// Checks whether a form supports the query, before the slice is made.
   ///
-  /// Throws `.measureNotInForm` for anything but peaks in a form other than `json` and `points`, `.versionUnavailable` for a `.dat`
-  /// that is neither version 2 nor version 1 with one lane, `.scaleOutOfRange` for a scale that exceeds a `.dat`'s 31
-  /// bits, and `.tooManyNumbers` for more than 1,000,000 numbers in any other form.
+  /// Throws `.measureNotInForm` for anything but peaks in a form other than `json` and `points`,
+  /// `.versionUnavailable` for a `.dat` that is neither version 2 nor version 1 with one lane, `.scaleOutOfRange` for a
+  /// scale that exceeds a `.dat`'s 31 bits, and `.tooManyNumbers` for more than 1,000,000 numbers in any other form.
   package func check(_ form: WaveformForm) throws(WaveformError) {
     if form != .json, form != .points, query.measures != .peak { throw .measureNotInForm }
     if case .dat(let version) = form {
