@@ -84,6 +84,8 @@ package enum PostgresSchema {
       compared_at bigint
     ) WITH (fillfactor = 70);
     CREATE INDEX recordings_by_tenant ON recordings (tenant, id);
+    CREATE INDEX recordings_in_order_of_name ON recordings (tenant, substr(name_folded, 1, 255), id);
+    CREATE INDEX recordings_in_order_of_duration ON recordings (tenant, coalesce(duration, -1), id);
     CREATE INDEX recordings_by_name ON recordings USING gin (name_folded gin_trgm_ops);
 
     CREATE TABLE jobs (

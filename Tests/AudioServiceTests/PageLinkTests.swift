@@ -32,6 +32,42 @@ import Testing
     #expect(try await walk(bench, from: "/v1/recordings?limit=1&q=\(query)") == made.reversed())
   }
 
+  @Test func aListIsSortedByNameOrLengthInEitherDirection() async throws {
+    let bench = try TestBench()
+    let made = try ["b", "Ä", "a", "B", "c", "a", ""].enumerated().map { index, name in
+      var recording = try bench.recording(name: "\(name) talk")
+      if index > 0 {
+        recording = try #require(
+          bench.catalog.update(recording.id) {
+            ($0.format.frames, $0.format.estimatedFrames) = (Int64(800 * (index % 3)), nil)
+          })
+      }
+      return recording
+    }
+    func sorted<Key: Comparable>(by key: (Recording) -> Key) -> [String] {
+      made.sorted { (key($0), $0.id) < (key($1), $1.id) }.map(\.id.text)
+    }
+    let expected = [
+      "created": made.map(\.id.text), "name": sorted { $0.name.lowercased().precomposedStringWithCanonicalMapping },
+      "duration": sorted { $0.format.duration ?? -1 },
+    ]
+    for (key, ids) in expected {
+      for search in ["", "&q=talk", "&q=t"] {
+        let list = "/v1/recordings?limit=2&sort=\(key)\(search)"
+        #expect(try await walk(bench, from: list + "&order=asc") == ids, "\(list)")
+        #expect(try await walk(bench, from: list + "&order=desc") == ids.reversed(), "\(list)")
+      }
+    }
+    let name = try await bench.respond(.get, "/v1/recordings?sort=name&limit=1")
+    #expect(try await walk(bench, from: "/v1/recordings?sort=name") == expected["name"])
+    let cursor = try #require(name.fields["Link"]?.firstMatch(of: /cursor=([^>&]+)/)).1
+    for target in [
+      "sort=length", "order=up", "cursor=\(cursor)", "sort=duration&cursor=\(cursor)", "sort=name&cursor=\(made[0].id)",
+    ] {
+      #expect(try await bench.respond(.get, "/v1/recordings?\(target)").status == .badRequest, "\(target)")
+    }
+  }
+
   @Test func jobsAreFollowedInTheSameWay() async throws {
     let bench = try TestBench()
     let recording = try bench.recording()

@@ -91,7 +91,7 @@ import Testing
     try own.insert(first)
     try other.insert(theirs)
     try own.insert(last)
-    #expect(try own.recordings(limit: 9, before: theirs.id).map(\.id) == [first.id])
+    #expect(try own.recordings(limit: 9, after: RecordingPlace(theirs.id)).map(\.id) == [first.id])
     #expect(try own.recordings(limit: 9).map(\.id) == [last.id, first.id])
   }
 

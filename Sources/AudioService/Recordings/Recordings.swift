@@ -10,22 +10,24 @@ struct Recordings: Sendable {
   @Sendable func list(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
   {
-    let query = try QueryParameters(request, known: ["limit", "cursor", "q"])
+    let query = try QueryParameters(request, known: ["limit", "cursor", "q", "sort", "order"])
     let limit = try query.integer("limit", in: 1...1000) ?? 50
-    let cursor = query.string("cursor")
     let name = query.string("q")
-    let before = try cursor.map { text in
-      guard let id = RecordingID(text) else {
+    let key: RecordingOrder.Key = try query.choice("sort") ?? .created
+    let direction: ListDirection? = try query.choice("order")
+    let order = RecordingOrder(by: key, isAscending: direction.map { $0 == .asc } ?? (key != .created))
+    let place = try query.string("cursor").map { text in
+      guard let place = RecordingPlace(cursor: text), place.fits(order) else {
         throw query.invalid("cursor", text, .cursor)
       }
-      return id
+      return place
     }
     let context = context
     let (document, next) = try await context.work.run {
       // One more than asked for, to see if there is another page.
-      let found = try caller.catalog.recordings(limit: limit + 1, before: before, nameContaining: name)
+      let found = try caller.catalog.recordings(limit: limit + 1, after: place, nameContaining: name, in: order)
       let page = found.prefix(limit)
-      let next = found.count > limit ? page.last?.id.text : nil
+      let next = found.count > limit ? page.last.map { RecordingPlace(after: $0, in: order).cursor } : nil
       return (try JSONDocument(RecordingList(recordings: page.map(context.document), nextCursor: next)), next)
     }
     return .page(document, next: next, for: request)
@@ -127,5 +129,26 @@ struct Recordings: Sendable {
     }
     context.runner.submit(job, source: recording, room: room)
     return .changed(try JSONDocument(context.document(job)), .accepted, location: "/v1/jobs/\(job.id)")
+  }
+}
+
+private enum ListDirection: String, CaseIterable {
+  case asc, desc
+}
+
+extension RecordingPlace {
+  /// The place in a URL: the ID, and what the recording is sorted by, if that is something else.
+  fileprivate var cursor: String { id.text + (key.map { Base64URL.text(Array($0.utf8)) } ?? "") }
+
+  fileprivate init?(cursor: String) {
+    let idLength = 36
+    guard let id = RecordingID(String(cursor.prefix(idLength))) else { return nil }
+    let rest = Array(cursor.utf8.dropFirst(idLength))
+    guard !rest.isEmpty else {
+      self.init(id)
+      return
+    }
+    guard let key = Base64URL.bytes(rest[...]).flatMap({ String(validating: $0, as: UTF8.self) }) else { return nil }
+    self.init(id, key: key)
   }
 }

@@ -65,21 +65,27 @@ extension Catalog {
   package func recordings(
     limit: Int, before: RecordingID? = nil, nameContaining query: String? = nil
   ) throws(StorageError) -> [Recording] {
-    try recordings(of: nil, limit: limit, before: before, nameContaining: query)
+    try recordings(of: nil, limit: limit, after: before.map { RecordingPlace($0) }, nameContaining: query)
   }
 
-  /// Returns a page of the recordings of `tenant`; with nil, of all tenants.
+  /// Returns a page of the recordings of `tenant`, with nil of all tenants, after a place that fits the order.
   func recordings(
-    of tenant: Tenant?, limit: Int, before: RecordingID? = nil, nameContaining query: String? = nil
+    of tenant: Tenant?, limit: Int, after place: RecordingPlace? = nil, nameContaining query: String? = nil,
+    in order: RecordingOrder = RecordingOrder()
   ) throws(StorageError) -> [Recording] {
     let folded = query.flatMap { $0.isEmpty ? nil : NameSearch.fold($0) }
     return try read { db in
       var filter = Filter()
       filter.add(tenant)
-      if let before { filter.add("id < ?", before.text) }
-      var (table, order) = ("recordings", "id")
-      if let folded { (table, order) = try db.dialect.search(folded, before: before, &filter, db) }
-      let sql = "SELECT recordings.* FROM \(table)\(filter.text) ORDER BY \(order) DESC LIMIT ?"
+      place?.add(to: &filter, in: order)
+      var (table, column) = ("recordings", "recordings.id")
+      if let folded {
+        let isNewestFirst = order == RecordingOrder()
+        (table, column) = try db.dialect.search(folded, before: isNewestFirst ? place?.id : nil, &filter, db)
+      }
+      let direction = order.isAscending ? "ASC" : "DESC"
+      if order.key != .created { column = "\(order.column) \(direction), recordings.id" }
+      let sql = "SELECT recordings.* FROM \(table)\(filter.text) ORDER BY \(column) \(direction) LIMIT ?"
       return try Self.intact(db.rows(sql, filter.arguments + [max(0, limit)])) {
         try RecordingRow(row: $0).recording
       }

@@ -37,9 +37,10 @@ extension TenantCatalog {
 
   /// Returns at most `limit` recordings older than `before`, newest first; see `Catalog.recordings`.
   package func recordings(
-    limit: Int, before: RecordingID? = nil, nameContaining query: String? = nil
+    limit: Int, after place: RecordingPlace? = nil, nameContaining query: String? = nil,
+    in order: RecordingOrder = RecordingOrder()
   ) throws(StorageError) -> [Recording] {
-    try whole.recordings(of: tenant, limit: limit, before: before, nameContaining: query)
+    try whole.recordings(of: tenant, limit: limit, after: place, nameContaining: query, in: order)
   }
 
   /// Inserts a recording of this tenant, its jobs, their webhooks, and the stored answer in one transaction. Throws

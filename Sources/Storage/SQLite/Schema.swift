@@ -82,6 +82,8 @@ enum Schema {
       number INTEGER
     ) STRICT;
     CREATE INDEX recordings_by_tenant ON recordings (tenant, id);
+    CREATE INDEX recordings_in_order_of_name ON recordings (tenant, substr(name_folded, 1, 255), id);
+    CREATE INDEX recordings_in_order_of_duration ON recordings (tenant, coalesce(duration, -1), id);
     CREATE UNIQUE INDEX recordings_by_number ON recordings (number);
 
     CREATE TABLE conversions (
