@@ -9,7 +9,9 @@ package struct RecordingOrder: Sendable, Equatable {
     case duration
   }
 
+  /// What they are sorted by.
   package var key: Key
+  /// Whether the oldest, the first name or the shortest comes first.
   package var isAscending: Bool
 
   /// Creates an order; the default is the newest first.
