@@ -36,9 +36,9 @@ package struct S3Bucket: Sendable, Equatable {
   /// The region to sign for.
   package let region: String
   let encryption: String?
-  let scheme: String
+  private(set) var scheme: String
   /// The host and, unless it is the scheme's, the port: what `Host` says.
-  let host: String
+  private(set) var host: String
   /// What paths begin with: "/BUCKET" or nothing.
   let base: String
 
@@ -70,7 +70,17 @@ package struct S3Bucket: Sendable, Equatable {
   }
 
   /// Whether the name of the bucket is in the host and not in the path.
-  package var isVirtual: Bool { base.isEmpty }
+  private var isVirtual: Bool { base.isEmpty }
+
+  /// Returns the bucket by another address of its store. Throws if `endpoint` isn't one.
+  package func reached(at endpoint: String) throws(S3Error) -> S3Bucket {
+    var bucket = self
+    do throws(Fault) { (bucket.scheme, bucket.host) = try Self.endpoint(endpoint) } catch {
+      throw .invalidAddress(error)
+    }
+    if isVirtual { bucket.host = "\(name).\(bucket.host)" }
+    return bucket
+  }
 
   /// The path of an object or, for nil, of the bucket; not encoded.
   func path(of key: String?) -> String {

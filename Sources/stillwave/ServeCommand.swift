@@ -19,9 +19,21 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
       STILLWAVE_MAX_UPLOAD_BYTES. The flag wins.
       """)
 
-  @OptionGroup var service: SettingFlags<ServiceSettings>
+  // One group per case of Setting.Group, in their order.
+  @OptionGroup(title: Setting.Group.main.rawValue) var main: SettingFlags<Group.Main>
+  @OptionGroup(title: Setting.Group.access.rawValue) var access: SettingFlags<Group.Access>
+  @OptionGroup(title: Setting.Group.http.rawValue) var http: SettingFlags<Group.HTTP>
+  @OptionGroup(title: Setting.Group.limits.rawValue) var limits: SettingFlags<Group.Limits>
+  @OptionGroup(title: Setting.Group.disk.rawValue) var disk: SettingFlags<Group.Disk>
+  @OptionGroup(title: Setting.Group.webhooks.rawValue) var webhooks: SettingFlags<Group.Webhooks>
+  @OptionGroup(title: Setting.Group.cluster.rawValue) var cluster: SettingFlags<Group.Cluster>
+  @OptionGroup(title: Setting.Group.bucket.rawValue) var bucket: SettingFlags<Group.Bucket>
 
-  @OptionGroup(title: "HTTP") var http: SettingFlags<HTTPSettings>
+  private var flags: [String: String] {
+    [
+      main.given, access.given, http.given, limits.given, disk.given, webhooks.given, cluster.given, bucket.given,
+    ].reduce(into: [:]) { $0.merge($1) { $1 } }
+  }
 
   func run() async throws {
     OwnProcess.keepDescriptors()
@@ -78,7 +90,7 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
       OwnProcess.eraseArgument("--webhook-secret")
     }
     do throws(SettingError) {
-      return try Configuration(flags: service.given.merging(http.given) { $1 }, variable: environmentVariable)
+      return try Configuration(flags: flags, variable: environmentVariable)
     } catch {
       throw ValidationError(error.description)
     }

@@ -5,8 +5,18 @@ import Glibc
 /// A list of settings, as a type.
 protocol SettingList: Sendable { static var settings: [Setting] { get } }
 
-enum ServiceSettings: SettingList { static let settings = Setting.service }
-enum HTTPSettings: SettingList { static let settings = Setting.http }
+/// The groups of the settings, as types.
+enum Group {
+  enum Main: SettingList { static let settings = Setting.Group.main.settings }
+  enum Access: SettingList { static let settings = Setting.Group.access.settings }
+  enum HTTP: SettingList { static let settings = Setting.Group.http.settings }
+  enum Limits: SettingList { static let settings = Setting.Group.limits.settings }
+  enum Disk: SettingList { static let settings = Setting.Group.disk.settings }
+  enum Webhooks: SettingList { static let settings = Setting.Group.webhooks.settings }
+  enum Cluster: SettingList { static let settings = Setting.Group.cluster.settings }
+  enum Bucket: SettingList { static let settings = Setting.Group.bucket.settings }
+}
+
 enum SharedSettings: SettingList { static let settings = SharedStorage.settings }
 
 /// The flags of a list of settings, made from its rows. ArgumentParser finds a type's options by its mirror and decodes
@@ -62,5 +72,5 @@ func environmentVariable(_ name: String) -> String? {
 
 /// Returns a setting's flag, or else its variable, for commands other than `serve`.
 func setting(_ name: String, _ flag: String?) -> String? {
-  flag ?? (Setting.service.first { $0.name == name }?.variable).flatMap(environmentVariable)
+  flag ?? (Setting.all.first { $0.name == name }?.variable).flatMap(environmentVariable)
 }

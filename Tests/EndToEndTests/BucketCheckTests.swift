@@ -85,7 +85,7 @@ struct BucketCheckTests {
       (["--s3-credentials", cluster.folder.file("wrong")], "the key is refused (SignatureDoesNotMatch)"),
       (["--s3-credentials", cluster.folder.file("none")], "has no key"),
       (["--s3-endpoint", "http://127.0.0.1:1"], "The store of --media can't be reached"),
-      (["--s3-style", "sideways"], "--s3-style is path or virtual"),
+      (["--media", "s3://sounds?style=sideways"], "has the option “style”"),
       (["--catalog", server.url(database: try server.newDatabase())], "The catalog has no tables yet"),
       (["--repair"], "--repair is for the data folder of one machine"),
     ] {

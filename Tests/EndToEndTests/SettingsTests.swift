@@ -3,17 +3,6 @@ import Testing
 
 /// The settings of `serve`, as flags and as environment variables.
 struct SettingsTests {
-  @Test func theHTTPServersLimitsAreFlags() throws {
-    let server = try TestServer("--max-head-bytes", "500", "--max-request-line-bytes", "200", "--max-head-fields", "9")
-    server.client.followsContract = false
-    #expect(try server.client.get("/healthz", ["X-Long": String(repeating: "x", count: 600)]).status == 431)
-    #expect(try server.client.get("/healthz?" + String(repeating: "x", count: 300)).status == 414)
-    let many = Dictionary(uniqueKeysWithValues: (0..<12).map { ("X-\($0)", "") })
-    #expect(try server.client.get("/healthz", many).status == 431)
-    #expect(try server.client.get("/healthz").status == 200)
-    try server.stop()
-  }
-
   @Test func aPageOfAConfiguredOriginMayUseTheService() throws {
     let server = try TestServer("--cors-origin", "https://app.example,https://other.example:8443")
     server.client.followsContract = false
@@ -68,12 +57,12 @@ struct SettingsTests {
 
   @Test(arguments: [
     ["--cors-origin", "app.example"], ["--cors-origin", "https://app.example/path"], ["--allowed-hosts", "a b/c"],
-    ["--head-timeout", "0"], ["--max-connections", "-1"], ["--max-connections-per-client", "0"],
+    ["--idle-timeout", "0"], ["--max-connections", "-1"], ["--max-connections-per-client", "0"],
     ["--listen", "nowhere"], ["--cache-control", "shared"],
     ["--webhook-secret", "too short"], ["--webhook-networks", "10.0.0.0/8,example.com"],
     ["--webhook-ca", "/nowhere/ca.pem"],
     ["--max-age", "400000000"], ["--trusted-proxies", "10.0.0.0/40"], ["--max-queued-jobs-per-client", "0"],
-    ["--max-waiting-probes-per-client", "-1"], ["--empty-upload-expiry", "0"],
+    ["--max-event-streams-per-client", "-1"], ["--upload-expiry", "0"], ["--tenant-limits", "jobs=1"],
     ["--base-path", "audio"], ["--base-path", "/v1/audio"], ["--base-path", "/a/../b"],
   ])
   func aSettingThatMakesNoSenseIsExplainedAtTheStart(_ arguments: [String]) throws {

@@ -32,7 +32,7 @@ class Service:
         self.port, self.folder, self.name = free_port(), folder, name
         self.words = [binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", os.path.join(folder, name),
                       "--trusted-proxies", "127.0.0.1", "--max-queued-jobs", "100000", "--max-queued-jobs-per-client", "100000",
-                      "--max-waiting-probes-per-client", "500", *words]
+                      *words]
         self.start()
 
     def start(self):

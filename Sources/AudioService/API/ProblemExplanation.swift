@@ -71,7 +71,7 @@ struct ProblemExplanation: Sendable {
     Self(
       "head_too_large", "The header section is too large",
       "The header fields of the request are longer or more numerous than the service accepts.",
-      "Send fewer or shorter fields. Operators set the limits with --max-head-bytes and --max-head-fields."),
+      "Send at most 100 fields and 16 KiB in all."),
     Self(
       "host_not_allowed", "The service doesn't accept this host name",
       "The request was sent to a host name that the service doesn't know as its own. This keeps foreign web pages from "
@@ -139,7 +139,7 @@ struct ProblemExplanation: Sendable {
     Self(
       "uri_too_long", "The address is too long",
       "The request line is longer than the service accepts.",
-      "Shorten the query. Operators set the limit with --max-request-line-bytes."),
+      "Shorten the query: the request line may have 8 KiB."),
   ]
 
   private static let ofRecordings = [

@@ -5,8 +5,8 @@ import S3Storage
 package struct BucketSettings: Sendable {
   /// The address; nil if the media aren't in a bucket.
   package var address: String?
-  /// Further options of the address: endpoint, region, style and encryption.
-  package var options: [String: String] = [:]
+  /// The address of the store, unless the bucket's address has it; nil for Amazon's.
+  package var endpoint: String?
   /// The file with the key; nil for the environment or the file that AWS's tools use.
   package var credentialsPath: String?
   /// A PEM file with the authorities that may sign the store's certificate; nil for the system's.
@@ -32,8 +32,7 @@ package struct BucketSettings: Sendable {
   /// The bucket; nil without an address. Throws if the address or an option is invalid.
   func bucket() throws(SettingError) -> S3Bucket? {
     guard let address else { return nil }
-    let options = options.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
-    do throws(S3Error) { return try S3Bucket(address, options: options) } catch {
+    do throws(S3Error) { return try S3Bucket(address, options: endpoint.map { [("endpoint", $0)] } ?? []) } catch {
       guard case .invalidAddress(let fault) = error else { throw SettingError("--media: \(error)") }
       throw SettingError(Self.words(for: fault))
     }
@@ -58,7 +57,7 @@ package struct BucketSettings: Sendable {
       "--media s3://BUCKET/PREFIX: the name of a bucket has 3 to 63 of a-z, 0-9, dots and hyphens."
     case .prefix: "--media s3://BUCKET/PREFIX: a prefix consists of names of a-z, A-Z, 0-9 and -._, with / in between."
     case .endpoint: "--s3-endpoint is http:// or https://, a host and perhaps a port, without a path."
-    case .region: "--s3-region is a name such as eu-central-1."
+    case .region: "--media s3://BUCKET?region=NAME: a region is a name such as eu-central-1."
     case .option(let name): "--media has the option “\(name)” twice, or it isn't one, or it can't have that value."
     }
   }
@@ -67,13 +66,12 @@ package struct BucketSettings: Sendable {
   /// environment variable.
   mutating func complete(_ variable: (String) -> String?) throws(SettingError) {
     guard try bucket() != nil else {
-      guard options.isEmpty, credentialsPath == nil, authorities == nil, cacheBytes == Self.defaultCacheBytes,
+      guard endpoint == nil, credentialsPath == nil, authorities == nil, cacheBytes == Self.defaultCacheBytes,
         scratchDirectory == nil, redirectSeconds == nil, publicEndpoint == nil
       else {
         throw SettingError(
-          "--s3-endpoint, --s3-region, --s3-style, --s3-encryption, --s3-credentials, --s3-ca, --s3-redirects, "
-            + "--s3-public-endpoint, --max-cache-bytes and --scratch are for media in a bucket and need "
-            + "--media s3://BUCKET.")
+          "--s3-endpoint, --s3-credentials, --s3-ca, --s3-redirects, --s3-public-endpoint, --max-cache-bytes and "
+            + "--scratch are for media in a bucket and need --media s3://BUCKET.")
       }
       return
     }
@@ -98,14 +96,10 @@ package struct BucketSettings: Sendable {
       }
       return nil
     }
-    guard let publicEndpoint, let own = try bucket() else {
-      return try bucket().map { S3Redirects(to: $0, seconds: redirectSeconds) }
-    }
-    var settings = self
-    settings.options["endpoint"] = publicEndpoint
-    settings.options["style"] = own.isVirtual ? "virtual" : "path"
-    do throws(SettingError) {
-      return try settings.bucket().map { S3Redirects(to: $0, seconds: redirectSeconds) }
+    guard let bucket = try bucket() else { return nil }
+    guard let publicEndpoint else { return S3Redirects(to: bucket, seconds: redirectSeconds) }
+    do throws(S3Error) {
+      return S3Redirects(to: try bucket.reached(at: publicEndpoint), seconds: redirectSeconds)
     } catch {
       throw SettingError(
         "--s3-public-endpoint is http:// or https://, a host and perhaps a port, without a path; it was "
@@ -123,15 +117,11 @@ package struct BucketSettings: Sendable {
 extension Setting {
   /// Settings of media in a bucket.
   static let bucket: [Setting] = [
-    option(
-      "endpoint", "URL", "Address of an S3-compatible store: http://store:7480.", default: "Amazon's of the region"),
-    option("region", "NAME", "Region of the bucket.", default: "us-east-1"),
-    option(
-      "style", nil, "How the store is addressed: path (HOST/BUCKET) or virtual (BUCKET.HOST).", ["path", "virtual"],
-      default: "path with --s3-endpoint, else virtual"),
-    option(
-      "encryption", nil, "Encryption that the store is asked for: AES256 or aws:kms.", ["AES256", "aws:kms"],
-      default: "the bucket's"),
+    Setting(
+      "s3-endpoint", "URL", "Address of an S3-compatible store: http://store:7480.", default: "Amazon's of the region"
+    ) { (url: String, configuration) throws(SettingError) in
+      configuration.cluster.bucket.endpoint = url.isEmpty ? nil : url
+    },
     Setting(
       "s3-credentials", "FILE",
       "File with the store's key in the format of ~/.aws/credentials, which is read again when it has changed.",
@@ -175,18 +165,4 @@ extension Setting {
       configuration.cluster.bucket.scratchDirectory = path.isEmpty ? nil : path
     },
   ]
-
-  /// An option of the bucket's address, one of `values` if there are some.
-  private static func option(
-    _ name: String, _ valueName: String?, _ help: String, _ values: [String] = [], default standard: String
-  ) -> Setting {
-    Setting("s3-" + name, valueName, help + " With --media s3://….", default: standard) {
-      (text: String, configuration) throws(SettingError) in
-      guard !text.isEmpty else { return }
-      guard values.isEmpty || values.contains(text) else {
-        throw SettingError("--s3-\(name) is \(values.joined(separator: " or ")); it was “\(text)”.")
-      }
-      configuration.cluster.bucket.options[name] = text
-    }
-  }
 }

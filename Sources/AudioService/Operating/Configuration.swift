@@ -7,7 +7,8 @@ import Storage
 import Terms
 import Webhooks
 
-/// Every setting of the service, with its default. A row of Setting+Table.swift adds the flag and the variable for one.
+/// What the service is configured with. The properties that operators need are settings: a row of Setting+Table.swift
+/// adds the flag and the variable. The others are for tests.
 package struct Configuration: Sendable {
   /// Address to listen on. Loopback by default, because without keys the service is open to everyone who can reach it.
   package var host = "127.0.0.1"

@@ -10,26 +10,74 @@ import Storage
 import Webhooks
 
 extension Setting {
-  /// Settings of the service.
-  package static let service = alone + cluster + bucket + nodes
+  /// A group of settings, with a title in `--help` and in docs/operating.md. The first has what a new operator sets.
+  package enum Group: String, CaseIterable {
+    case main = "Main settings"
+    case access = "Access"
+    case http = "Proxies and browsers"
+    case limits = "Limits"
+    case disk = "Disk and retention"
+    case webhooks = "Webhooks"
+    case cluster = "Several machines"
+    case bucket = "Media in a bucket"
 
-  private static let alone: [Setting] = [
+    /// The settings, in the order in which they are shown.
+    package var settings: [Setting] {
+      switch self {
+      case .main: Setting.main
+      case .access: Setting.ofKeys
+      case .http: Setting.http
+      case .limits: Setting.limits
+      case .disk: Setting.disk
+      case .webhooks: Setting.ofWebhooks
+      case .cluster: Setting.cluster + Setting.nodes
+      case .bucket: Setting.bucket
+      }
+    }
+  }
+
+  /// Every setting.
+  package static let all = Group.allCases.flatMap(\.settings)
+
+  private static let main: [Setting] = [
     Setting(
       "listen", "HOST:PORT", "Address and port to listen on; port 0 lets the system choose.",
       default: "\(Configuration().host):\(Configuration().port)", set: setAddress),
     .text("data", "DIR", \.dataDirectory, "Folder of the recordings and the catalog."),
+    .number("workers", \.workerCount, "Jobs that run at once.", default: "one per core"),
+    .text(
+      "ffmpeg", "PATH", \.ffmpeg,
+      "The ffmpeg that reads m4a, mp4, webm and others: a path or a name on PATH. ffprobe must be beside it."),
+    Setting(
+      "log-level", nil,
+      "trace, debug, info, notice, warning, error or critical. The log is JSON lines on standard error.",
+      default: "\(Configuration().logLevel)"
+    ) { (text: String, configuration) throws(SettingError) in
+      guard let level = Logger.Level(rawValue: text) else { throw SettingError("--log-level has no “\(text)”.") }
+      configuration.logLevel = level
+    },
+    .number(
+      "grace-period", \.gracePeriodSeconds,
+      """
+      Time that running requests get to finish after SIGTERM. The process ends 3 s later at the latest, with status 1 \
+      if something still hangs.
+      """),
+  ]
+
+  private static let ofKeys: [Setting] = [
     .file(
       "keys", \.keysPath, "File of keys, JSON lines, which “stillwave keys” writes; without it, everything is open.",
       default: "none"),
     .file(
       "token-secret-file", \.tokenSecretPath,
       "File of secrets for tokens, one per line: the first signs, all verify.", default: "one in the data folder"),
+    Setting(
+      "tenant-limits", "LIMITS",
+      "Limits of tenants whose keys name none, separated by commas: stored_bytes=10000000000,queued_jobs=100.",
+      default: "none", set: setTenantLimits),
     .file(
       "audit-log", \.auditLogPath,
       "File for who changed what and who read whose audio, JSON lines; SIGHUP opens it again.", default: "none"),
-    Setting(
-      "metrics-tenants", nil, "true for figures of each tenant in /metrics.", default: "false"
-    ) { (value: Bool, configuration) throws(SettingError) in configuration.metricsTenants = value },
     Setting(
       "admin-listen", "HOST:PORT", "Address and port that serve /metrics and /readyz to operators without a key.",
       default: "with keys \(Configuration.defaultAdminAddress.host):\(Configuration.defaultAdminAddress.port), if free"
@@ -40,103 +88,11 @@ extension Setting {
       configuration.adminAddress = address
     },
     Setting(
-      "hook", "URL", "Service of your own that is asked before an upload is accepted; needs the secret of webhooks.",
-      default: "none", set: setHook),
-    .number("hook-timeout", \.hookTimeoutSeconds, "Time that it has to answer; after that, the upload is refused."),
-    .tenant(.storedBytes, "Total size of what a tenant stores, unless its keys say otherwise.", .bytes),
-    .tenant(.recordings, "The same for the number of its recordings."),
-    .tenant(.queuedJobs, "The same for its jobs that wait or run."),
-    .tenant(.runningJobs, "The same for its jobs that run at once."),
-    .tenant(.openUploads, "The same for its unfinished resumable uploads."),
-    .tenant(.requestsPerSecond, "The same for its requests per second."),
-    .tenant(
-      .jobSecondsPerDay,
-      "The same for the time that its jobs, previews, spectra, parts and pictures take on a day (UTC).",
-      .seconds),
-    .number("workers", \.workerCount, "Jobs that run at once.", default: "one per core"),
-    .number("max-upload-bytes", \.maximumUploadBytes, "Maximum size of an upload.", .bytes),
-    .number("upload-expiry", \.uploadExpirySeconds, "Time without a byte after which a resumable upload expires."),
-    .number(
-      "empty-upload-expiry", \.emptyUploadExpirySeconds,
-      "Time after which a resumable upload without a byte expires, at most --upload-expiry."),
-    .number("max-open-uploads", \.maximumOpenUploads, "Resumable uploads that may be unfinished at once."),
-    .number("max-open-uploads-per-client", \.maximumOpenUploadsPerClient, ofOneClient),
-    .number("max-duration", \.audioLimits.durationSeconds, "Maximum length of a recording."),
-    .number("max-channels", \.audioLimits.channels, "Maximum number of channels of a recording."),
-    .number(
-      "max-sample-rate", "Maximum sample rate of a recording.", .hertz,
-      default: "\(Configuration().audioLimits.sampleRates.upperBound)"
-    ) { (rate: Int, configuration) in configuration.audioLimits.sampleRates = 1...rate },
-    .number("reserve-bytes", \.reservedDiskBytes, "Disk space that uploads leave free, and jobs half of it.", .bytes),
-    .number("max-queued-jobs", \.maximumQueuedJobs, "Jobs that may wait."),
-    .number("max-queued-jobs-per-client", \.maximumQueuedJobsPerClient, ofOneClient),
-    .number("max-waiting-probes", \.maximumWaitingProbes, "Uploads that may wait to be checked."),
-    .number("max-waiting-probes-per-client", \.maximumWaitingProbesPerClient, ofOneClient),
-    .number("max-waiting-previews", \.maximumWaitingPreviews, "Previews and spectra that may wait."),
-    .number("max-waiting-previews-per-client", \.maximumWaitingPreviewsPerClient, ofOneClient),
-    .number("max-event-streams", \.maximumEventStreams, "Event streams of the list (/v1/events) open at once."),
-    .number("max-event-streams-per-client", \.maximumEventStreamsPerClient, ofOneClient),
-    .number(
-      "max-open-parts", \.maximumOpenParts, "Parts of recordings (audio with start and end) on their way at once."),
-    .number("max-open-parts-per-client", \.maximumOpenPartsPerClient, ofOneClient),
-    .number(
-      "max-waiting-pictures", \.maximumWaitingPictures, "Pictures, long slices and windows of samples that may wait."),
-    .number("max-waiting-pictures-per-client", \.maximumWaitingPicturesPerClient, ofOneClient),
-    Setting(
-      "max-age", nil, "Age at which a recording is deleted, unless a job works on it.", .seconds, default: "0, never",
-      set: setAge),
-    Setting(
-      "tenant-max-age", "TENANT=SECONDS", "The same for single tenants, separated by commas: acme=86400,lab=3600.",
-      default: "none", set: setTenantAges),
-    Setting(
-      "scrub-interval", nil,
-      "Time in which each recording's file is compared with its SHA-256 once, at 5 MB/s at most; 0 for never.",
-      .seconds, default: "2592000"
-    ) { (seconds: Double, configuration) throws(SettingError) in
-      guard seconds >= 0, seconds <= highest else {
-        throw SettingError("--scrub-interval must be 0, for never, or at most \(Int(highest)); it was \(seconds).")
-      }
-      configuration.scrubSeconds = seconds > 0 ? seconds : nil
-    },
-    .number("worker-memory-bytes", \.workerMemoryBytes, "Memory that a job's process may use.", .bytes),
-    .number(
-      "max-conversion-bytes", \.maximumConversionBytes,
-      "Disk space for a tenant's conversions, made for downloads (?format=); the least recently used go first.", .bytes),
-    .text(
-      "ffmpeg", "PATH", \.ffmpeg,
-      "The ffmpeg that reads m4a, mp4, webm and others: a path or a name on PATH. ffprobe must be beside it."),
-    .number("stall-timeout", \.stallSeconds, "Time without progress after which a job is ended and tried again."),
-    .number(
-      "grace-period", \.gracePeriodSeconds,
-      """
-      Time that running requests get to finish after SIGTERM. The process ends 3 s later at the latest, with status 1 \
-      if something still hangs.
-      """),
-    Setting(
-      "webhook-secret", "TEXT",
-      "Signs webhooks, at least 16 characters; without it, callback_url is refused. Only the variable is accepted: "
-        + "other users can see flags.", default: "none", isSecret: true, set: setSecret),
-    Setting(
-      "webhook-secret-file", "FILE", "File with the secret that signs webhooks, instead of STILLWAVE_WEBHOOK_SECRET.",
-      default: "none", set: readSecret),
-    .networks(
-      "webhook-networks", \.webhooks.networks,
-      "Private networks that webhooks may go to, for example 10.0.0.0/8,fd00::/8."),
-    Setting(
-      "webhook-ca", "FILE", "Certificates (PEM) of the authorities that webhooks over https trust.",
-      default: "the system's", set: setAuthorities),
-    Setting(
-      "log-level", nil,
-      "trace, debug, info, notice, warning, error or critical. The log is JSON lines on standard error.",
-      default: "\(Configuration().logLevel)"
-    ) { (text: String, configuration) throws(SettingError) in
-      guard let level = Logger.Level(rawValue: text) else { throw SettingError("--log-level has no “\(text)”.") }
-      configuration.logLevel = level
-    },
+      "metrics-tenants", nil, "true for figures of each tenant in /metrics.", default: "false"
+    ) { (value: Bool, configuration) throws(SettingError) in configuration.metricsTenants = value },
   ]
 
-  /// Settings of the HTTP server; HTTPLimits says what each limit means and which response it leads to.
-  package static let http: [Setting] = [
+  private static let http: [Setting] = [
     Setting(
       "allowed-hosts", "NAMES",
       "Names that requests may be sent to besides IP addresses and loopback names, separated by commas.",
@@ -161,44 +117,85 @@ extension Setting {
       }
       configuration.cacheScope = scope
     },
-    .limit("max-connections", \.connectionCount, "Connections open at once, at most the limit of descriptors less 64."),
+    .number("idle-timeout", \.httpLimits.idleSeconds, "Time between two requests of a connection."),
+    .number("body-timeout", \.httpLimits.bodyGapSeconds, "Time between two pieces of a body."),
+  ]
+
+  private static let limits: [Setting] = [
+    .number("max-upload-bytes", \.maximumUploadBytes, "Maximum size of an upload.", .bytes),
+    .number("max-duration", \.audioLimits.durationSeconds, "Maximum length of a recording."),
+    .number("max-channels", \.audioLimits.channels, "Maximum number of channels of a recording."),
+    .number(
+      "max-sample-rate", "Maximum sample rate of a recording.", .hertz,
+      default: "\(Configuration().audioLimits.sampleRates.upperBound)"
+    ) { (rate: Int, configuration) in configuration.audioLimits.sampleRates = 1...rate },
+    .number("max-open-uploads", \.maximumOpenUploads, "Resumable uploads that may be unfinished at once."),
+    .number("max-open-uploads-per-client", \.maximumOpenUploadsPerClient, ofOneClient),
+    .number("max-queued-jobs", \.maximumQueuedJobs, "Jobs that may wait."),
+    .number("max-queued-jobs-per-client", \.maximumQueuedJobsPerClient, ofOneClient),
+    .number("max-event-streams", \.maximumEventStreams, "Event streams of the list (/v1/events) open at once."),
+    .number("max-event-streams-per-client", \.maximumEventStreamsPerClient, ofOneClient),
+    .number(
+      "max-connections", \.httpLimits.connectionCount,
+      "Connections open at once, at most the limit of descriptors less 64."),
     .number(
       "max-connections-per-client", ofOneClient, default: "a quarter of all, at least 16"
     ) { (count: Int, configuration) in configuration.httpLimits.connectionCountPerClient = count },
-    .limit("backlog", \.backlog, "Connections that wait to be accepted."),
-    .limit("max-request-line-bytes", \.requestLineBytes, "Maximum size of a request line.", .bytes),
-    .limit("max-head-bytes", \.headBytes, "Maximum size of a header section.", .bytes),
-    .limit("max-head-fields", \.fieldCount, "Fields of a header section."),
-    .limit("max-chunk-extension-bytes", \.chunkExtensionBytes, "Maximum size of the extensions of one chunk.", .bytes),
-    .limit("max-trailer-bytes", \.trailerBytes, "Maximum size of the trailers after a chunked body.", .bytes),
-    .limit("head-timeout", \.headSeconds, "Time for a whole head."),
-    .limit("body-timeout", \.bodyGapSeconds, "Time between two pieces of a body."),
-    .limit("min-body-rate", \.bodyBytesPerSecond, "Rate that a body must keep up.", .bytesPerSecond),
-    .limit("body-rate-grace", \.bodyRateGraceSeconds, "Time for which a body may be slower."),
-    .limit("write-timeout", \.writeStallSeconds, "Time for which a client may read nothing of its response."),
-    .limit("min-write-rate", \.writeBytesPerSecond, "Rate at which a response must be read.", .bytesPerSecond),
-    .limit("write-rate-grace", \.writeRateGraceSeconds, "Time for which a response may be read more slowly."),
-    .limit("idle-timeout", \.idleSeconds, "Time between two requests of a connection."),
-    .limit(
-      "linger-timeout", \.lingerSeconds,
-      "Time for which a refused body is still read, so that its client sees the response."),
-    .limit("linger-gap", \.lingerGapSeconds, "Time for which the client of a refused body may send nothing."),
-    .limit("linger-bytes", \.lingerBytes, "Part of a refused body that is still read.", .bytes),
-    .limit(
-      "max-unread-bytes", \.unreadBodyBytes, "Maximum size of an unread body that is read to keep the connection.",
-      .bytes),
-    .limit(
-      "read-bytes", \.readBytes, "Size of one read from a connection; 16 times as much for a fast upload.", .bytes),
-    .limit(
-      "write-queue-bytes", \.queuedBytes, "Part of a long response that waits in memory for a slow client.", .bytes),
+    .number("worker-memory-bytes", \.workerMemoryBytes, "Memory that a job's process may use.", .bytes),
   ]
 
-  /// The rows in Markdown, for docs/operating.md.
-  static func table(_ settings: [Setting]) -> String {
-    let rows = settings.map {
-      "| `--\($0.name)` | `\($0.variable)` | \($0.unit.rawValue) | \($0.standard) | \($0.help) |\n"
-    }
-    return "| flag | variable | unit | default | purpose |\n| --- | --- | --- | --- | --- |\n" + rows.joined()
+  private static let disk: [Setting] = [
+    .number("reserve-bytes", \.reservedDiskBytes, "Disk space that uploads leave free, and jobs half of it.", .bytes),
+    .number(
+      "max-conversion-bytes", \.maximumConversionBytes,
+      "Disk space for a tenant's conversions, made for downloads (?format=); the least recently used go first.", .bytes),
+    .number("upload-expiry", \.uploadExpirySeconds, "Time without a byte after which a resumable upload expires."),
+    Setting(
+      "max-age", nil, "Age at which a recording is deleted, unless a job works on it.", .seconds, default: "0, never",
+      set: setAge),
+    Setting(
+      "tenant-max-age", "TENANT=SECONDS", "The same for single tenants, separated by commas: acme=86400,lab=3600.",
+      default: "none", set: setTenantAges),
+    Setting(
+      "scrub-interval", nil,
+      "Time in which each recording's file is compared with its SHA-256 once, at 5 MB/s at most; 0 for never.",
+      .seconds, default: "2592000"
+    ) { (seconds: Double, configuration) throws(SettingError) in
+      guard seconds >= 0, seconds <= highest else {
+        throw SettingError("--scrub-interval must be 0, for never, or at most \(Int(highest)); it was \(seconds).")
+      }
+      configuration.scrubSeconds = seconds > 0 ? seconds : nil
+    },
+  ]
+
+  private static let ofWebhooks: [Setting] = [
+    Setting(
+      "webhook-secret", "TEXT",
+      "Signs webhooks, at least 16 characters; without it, callback_url is refused. Only the variable is accepted: "
+        + "other users can see flags.", default: "none", isSecret: true, set: setSecret),
+    Setting(
+      "webhook-secret-file", "FILE", "File with the secret that signs webhooks, instead of STILLWAVE_WEBHOOK_SECRET.",
+      default: "none", set: readSecret),
+    .networks(
+      "webhook-networks", \.webhooks.networks,
+      "Private networks that webhooks may go to, for example 10.0.0.0/8,fd00::/8."),
+    Setting(
+      "webhook-ca", "FILE", "Certificates (PEM) of the authorities that webhooks over https trust.",
+      default: "the system's", set: setAuthorities),
+    Setting(
+      "hook", "URL", "Service of your own that is asked before an upload is accepted; needs the secret of webhooks.",
+      default: "none", set: setHook),
+  ]
+
+  /// The rows of every group in Markdown, for docs/operating.md.
+  static var tables: String {
+    Group.allCases.map { group in
+      let rows = group.settings.map {
+        "| `--\($0.name)` | `\($0.variable)` | \($0.unit.rawValue) | \($0.standard) | \($0.help) |\n"
+      }
+      return "### \(group.rawValue)\n\n"
+        + "| flag | variable | unit | default | purpose |\n| --- | --- | --- | --- | --- |\n" + rows.joined()
+    }.joined(separator: "\n")
   }
 }
 
@@ -226,12 +223,17 @@ extension Setting {
     return elements
   }
 
-  /// A default of the limits of tenants. A limit of 0 allows nothing.
-  private static func tenant(_ name: TenantLimits.Name, _ help: String, _ unit: Unit = .none) -> Setting {
-    let flag = "tenant-" + name.rawValue.replacing("_", with: "-")
-    return Setting(flag, nil, help, unit, default: "none") { (value: Double, configuration) throws(SettingError) in
+  private static func setTenantLimits(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
+    configuration.tenantLimits = TenantLimits()
+    for part in text.split(separator: ",") {
+      let parts = part.split(separator: "=", omittingEmptySubsequences: false)
+      guard parts.count == 2, let name = TenantLimits.Name(rawValue: String(parts[0])) else {
+        let names = TenantLimits.Name.allCases.map(\.rawValue).joined(separator: ", ")
+        throw SettingError("--tenant-limits takes NAME=VALUE with one of \(names); “\(part)” is none.")
+      }
+      let value = Double(String(parts[1])) ?? -1
       if let expected = name.expectation(of: value) {
-        throw SettingError("--\(flag) must be \(expected); it was \(value).")
+        throw SettingError("--tenant-limits: \(name.rawValue) must be \(expected); it was “\(parts[1])”.")
       }
       configuration.tenantLimits[name] = value
     }

@@ -5,7 +5,6 @@ package struct Setting: Sendable {
   /// The unit of a number.
   enum Unit: String, Sendable {
     case bytes, seconds, hertz
-    case bytesPerSecond = "bytes/s"
     case none = ""
   }
 
@@ -68,7 +67,7 @@ extension Configuration {
   /// isn't set. Throws if a text is invalid.
   package init(flags: [String: String], variable: (String) -> String?) throws(SettingError) {
     self.init()
-    for setting in Setting.service + Setting.http {
+    for setting in Setting.all {
       if setting.isSecret, flags[setting.name] != nil { throw .secretOnCommandLine(setting) }
       guard let text = flags[setting.name] ?? variable(setting.variable) else { continue }
       try setting.set(text, in: &self)
@@ -120,16 +119,6 @@ extension Setting {
     let unit = unit ?? (Value.self == Double.self ? .seconds : .none)
     let standard = standard ?? unit.text(of: Configuration()[keyPath: path])
     return number(name, help, unit, default: standard) { $1[keyPath: path] = $0 }
-  }
-
-  /// Returns the setting of a limit of the HTTP server.
-  static func limit<Value: LosslessStringConvertible & Sendable & Comparable & Numeric>(
-    _ name: String, _ path: any WritableKeyPath<HTTPLimits, Value> & Sendable, _ help: String, _ unit: Unit? = nil
-  ) -> Setting {
-    let unit = unit ?? (Value.self == Double.self ? .seconds : .none)
-    return number(name, help, unit, default: unit.text(of: HTTPLimits()[keyPath: path])) {
-      $1.httpLimits[keyPath: path] = $0
-    }
   }
 
   /// Returns a setting whose value a closure sets.

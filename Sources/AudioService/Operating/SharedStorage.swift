@@ -18,7 +18,7 @@ package struct SharedStorage {
   package static let settings = (Setting.cluster + Setting.bucket).filter { names.contains($0.name) }
 
   private static let names = [
-    "catalog", "media", "s3-endpoint", "s3-region", "s3-style", "s3-encryption", "s3-credentials", "s3-ca",
+    "catalog", "media", "s3-endpoint", "s3-credentials", "s3-ca",
   ]
 
   /// Why both can't be compared.

@@ -1,4 +1,4 @@
-/// What the server allows clients; each limit is a setting. The defaults suit a service on the open internet.
+/// What the server allows clients. The defaults suit a service on the open internet.
 package struct HTTPLimits: Sendable {
   /// Maximum size of a request line, in bytes; beyond it, 414.
   package var requestLineBytes = 8 * 1024
