@@ -5,6 +5,11 @@ const unsigned char stillwave_openapi_yaml[] = {
 };
 const size_t stillwave_openapi_yaml_size = sizeof stillwave_openapi_yaml;
 
+const unsigned char stillwave_problems[] = {
+#embed "problems.txt"
+};
+const size_t stillwave_problems_size = sizeof stillwave_problems;
+
 static const unsigned char index_html[] = {
 #embed "index.html"
 };

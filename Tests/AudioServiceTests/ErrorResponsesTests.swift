@@ -90,6 +90,10 @@ import Waveform
     #expect(problem.status.code == status && problem.code == code && problem.parameter == parameter, "\(error)")
     #expect(!problem.detail.contains("secret") && problem.detail.hasSuffix(".") || code.hasPrefix("unsupported"))
     #expect(problem.fields.contains("Retry-After") == (status == 429 || status == 503))
+    let kind = ProblemKind.all[code]
+    #expect(
+      status == kind?.status.code || status == kind?.jobStatus.code,
+      "problems.txt has another status")
   }
 
   private static let needs = NoiseNeeds(frames: 2048, sampleRate: 44_100)
@@ -151,7 +155,7 @@ import Waveform
     #expect(problem.status.code == status && problem.code == code && problem.parameter == parameter, "\(error)")
     #expect(problem.detail.hasSuffix(".") || problem.detail.hasSuffix("?"), "\(problem.detail)")
     #expect(code == "webhooks_off" || !problem.detail.contains("secret"))
-    #expect(ProblemExplanation.all[code] != nil)
+    #expect(ProblemKind.all[code] != nil)
   }
 
   @Test("a refusal has the fields that help the client to do better")

@@ -16,7 +16,7 @@ import Testing
     ("code:", ""), ("ode =", ""), ("code ??", ""), ("unwritableProblem(", ""), ("unreadyProblem(", ""),
     ("problem(of:", "limit_"),
     ("limitProblem(", "limit_"),
-    ("limitReached(", "limit_"),
+    ("limitReached(", "limit_"), ("Problem(", ""),
   ]
 
   /// Codes that aren't problems: a warning, and a worker's answer that the service acts on.
@@ -58,7 +58,7 @@ import Testing
   private static func codes() throws -> [String: String] {
     var codes: [String: String] = [:]
     for (name, text) in try sources(["HTTP", "Media", "AudioService", "Jobs", "Processing"])
-    where !filesOfWarnings.contains(name) && name != "ProblemExplanation.swift" {
+    where !filesOfWarnings.contains(name) {
       for code in Self.codes(in: text) where !warnings.contains(code) { codes[code] = name }
     }
     return codes
@@ -80,31 +80,31 @@ import Testing
       "limit_queued_jobs", "limit_waiting_pictures", "disk_unwritable", "worker_missing", "too_many_pixels", "stalled",
     ] { #expect(codes[known] != nil, "\(known) isn't found in the source") }
     for (code, file) in codes {
-      #expect(ProblemExplanation.all[code] != nil, "\(code) of \(file) has no entry in ProblemExplanation")
+      #expect(ProblemKind.all[code] != nil, "\(code) of \(file) has no entry in problems.txt")
     }
-    #expect(Set(ProblemExplanation.all.keys).subtracting(codes.keys) == [], "explained, but in no source")
+    #expect(Set(ProblemKind.all.keys).subtracting(codes.keys) == [], "explained, but in no source")
   }
 
   @Test func theContractListsEveryCodeThatIsExplained() throws {
     let listed = try OpenAPIDocument.shared.get().problemCodes
-    #expect(listed == ProblemExplanation.all.keys.sorted())
+    #expect(listed == ProblemKind.all.keys.sorted())
   }
 
   @Test func everyProblemTypeLinksToItsExplanation() async throws {
     let bench = try TestBench()
-    for explanation in ProblemExplanation.all.values {
-      let type = Problem(.badRequest, code: explanation.code, detail: "").type
+    for kind in ProblemKind.all.values {
+      let type = Problem(.badRequest, code: kind.code, detail: "").type
       let page = try await bench.respond(.get, type)
       let html = String(decoding: try await page.body.collect(), as: UTF8.self)
       #expect(page.status == .ok && page.fields["Content-Type"] == "text/html; charset=utf-8", "\(type)")
-      #expect(html.contains("<code>\(explanation.code)</code>") && html.contains(explanation.remedy.prefix(20)))
+      #expect(html.contains("<code>\(kind.code)</code>") && html.contains(kind.remedy.prefix(20)))
       let document = try await bench.respond(.get, type, fields: ["Accept": "application/json"])
       #expect(
         document.fields["Content-Type"] == "application/json" && document.fields["Vary"]?.contains("Accept") == true)
       let json = String(decoding: try await document.body.collect(), as: UTF8.self)
-      #expect(json.contains("\"type\":\"\(type)\"") && json.contains("\"code\":\"\(explanation.code)\""))
+      #expect(json.contains("\"type\":\"\(type)\"") && json.contains("\"code\":\"\(kind.code)\""))
       #expect(
-        explanation.meaning.hasSuffix(".") && explanation.remedy.hasSuffix(".") && !explanation.title.hasSuffix("."))
+        kind.meaning.hasSuffix(".") && kind.remedy.hasSuffix(".") && !kind.title.hasSuffix("."))
     }
   }
 

@@ -8,36 +8,26 @@ extension AccessError {
     switch self {
     case .missingKey:
       Problem(
-        .unauthorized, code: "unauthorized",
-        detail: "This needs a key: send “Authorization: Bearer <key>”, or a token as “?token=”.",
+        "unauthorized", "This needs a key: send “Authorization: Bearer <key>”, or a token as “?token=”.",
         fields: ["WWW-Authenticate": "Bearer realm=\"stillwave\""])
     case .invalidKey:
       Problem(
-        .unauthorized, code: "unauthorized", detail: "The key or token isn't valid, or has expired.",
+        "unauthorized", "The key or token isn't valid, or has expired.",
         fields: ["WWW-Authenticate": "Bearer realm=\"stillwave\", error=\"invalid_token\""])
     case .tooManyInvalidKeys(let seconds):
       Problem(
-        .tooManyRequests, code: "limit_invalid_keys",
-        detail: "This client has sent too many keys or tokens that aren't valid. Try again later.",
+        "limit_invalid_keys", "This client has sent too many keys or tokens that aren't valid. Try again later.",
         fields: ["Retry-After": "\(seconds)"])
-    case .missingScope(let scope):
-      Problem(.forbidden, code: "missing_scope", detail: "This needs a key with the scope “\(scope.rawValue)”.")
+    case .missingScope(let scope): Problem("missing_scope", "This needs a key with the scope “\(scope.rawValue)”.")
     case .notInToken(let parameter):
-      Problem(
-        .forbidden, code: "missing_scope", detail: "The token isn't for this. Use a key, or another token.",
-        parameter: parameter)
+      Problem("missing_scope", "The token isn't for this. Use a key, or another token.", parameter: parameter)
     case .noConversion:
       Problem(
-        .forbidden, code: "missing_scope",
-        detail:
-          "The recording isn't kept in this format, and the token may not start conversions: it was minted without "
+        "missing_scope",
+        "The recording isn't kept in this format, and the token may not start conversions: it was minted without "
           + "“convert”.", parameter: "format")
-    case .tokenIsSpent:
-      Problem(.forbidden, code: "token_used", detail: "The token was for one upload, which has been made.")
-    case .keysAreOff:
-      Problem(
-        .unprocessableContent, code: "keys_off",
-        detail: "This service has no keys, so everyone may use it without a token.")
+    case .tokenIsSpent: Problem("token_used", "The token was for one upload, which has been made.")
+    case .keysAreOff: Problem("keys_off", "This service has no keys, so everyone may use it without a token.")
     }
   }
 }

@@ -8,167 +8,132 @@ func problem(for error: RequestError) -> Problem {
   switch error {
   // The query.
   case .repeatedParameter(let name):
-    Problem(.badRequest, code: "duplicate_parameter", detail: "“\(name)” is given more than once.", parameter: name)
+    Problem("duplicate_parameter", "“\(name)” is given more than once.", parameter: name)
   case .unknownParameter(let name, []):
-    Problem(
-      .badRequest, code: "unknown_parameter", detail: "There is no query parameter “\(name)”, nor any other.",
-      parameter: name)
+    Problem("unknown_parameter", "There is no query parameter “\(name)”, nor any other.", parameter: name)
   case .unknownParameter(let name, let known):
-    Problem(
-      .badRequest, code: "unknown_parameter", detail: "There is no query parameter “\(name)”. Known: \(list(known)).",
-      parameter: name)
+    Problem("unknown_parameter", "There is no query parameter “\(name)”. Known: \(list(known)).", parameter: name)
   case .missingParameter(let name, let expected):
-    Problem(
-      .badRequest, code: "invalid_parameter", detail: "“\(name)” is missing; it must be \(expected.words).",
-      parameter: name)
+    Problem("invalid_parameter", "“\(name)” is missing; it must be \(expected.words).", parameter: name)
   case .invalidParameter(let name, let value, let expected):
-    Problem(
-      .badRequest, code: "invalid_parameter", detail: "“\(name)” is “\(value)”; it must be \(expected.words).",
-      parameter: name)
+    Problem("invalid_parameter", "“\(name)” is “\(value)”; it must be \(expected.words).", parameter: name)
   case .twoResolutions:
-    Problem(
-      .badRequest, code: "invalid_parameter", detail: "Only one of “scale” and “width” can be given.",
-      parameter: "width")
+    Problem("invalid_parameter", "Only one of “scale” and “width” can be given.", parameter: "width")
   case .noSuchOverlay(let id):
-    Problem(
-      .notFound, code: "not_found", detail: "There is no recording “\(id)” to draw over this one.",
-      parameter: "overlay")
+    Problem("not_found", "There is no recording “\(id)” to draw over this one.", parameter: "overlay")
   case .noSuchNoiseProfile(let id):
-    Problem(.notFound, code: "not_found", detail: "There is no noise profile “\(id)”.", parameter: "noise.profile")
+    Problem("not_found", "There is no noise profile “\(id)”.", parameter: "noise.profile")
   case .noSuchNoisyRecording(let id):
-    Problem(
-      .notFound, code: "not_found", detail: "There is no recording “\(id)” to learn from.", parameter: "recording")
-  case .noSuchProblem(let code):
-    Problem(.notFound, code: "not_found", detail: "There is no problem with the code “\(code)”.", parameter: "code")
+    Problem("not_found", "There is no recording “\(id)” to learn from.", parameter: "recording")
+  case .noSuchProblem(let code): Problem("not_found", "There is no problem with the code “\(code)”.", parameter: "code")
 
   // The header fields.
   case .invalidField(let name, let expected):
-    Problem(.badRequest, code: "invalid_header", detail: "“\(name)” must be \(expected.words).", parameter: name)
+    Problem("invalid_header", "“\(name)” must be \(expected.words).", parameter: name)
   case .notJSON(let type):
     Problem(
-      .unsupportedMediaType, code: "unsupported_content_type",
-      detail: "The body is sent as “\(type)”; it must be JSON, with “Content-Type: application/json”.",
+      "unsupported_content_type",
+      "The body is sent as “\(type)”; it must be JSON, with “Content-Type: application/json”.",
       parameter: "Content-Type", fields: ["Accept": "application/json"])
   case .encodedContent(let codings):
     Problem(
-      .unsupportedMediaType, code: "unsupported_content_encoding",
-      detail: "The body has “Content-Encoding: \(list(codings))”; send it without one.",
+      "unsupported_content_encoding", "The body has “Content-Encoding: \(list(codings))”; send it without one.",
       parameter: "Content-Encoding", fields: ["Accept-Encoding": "identity"])
   case .notAcceptable(let types):
     Problem(
-      .notAcceptable, code: "not_acceptable", detail: "“Accept” excludes every possible response: \(list(types)).",
+      "not_acceptable", "“Accept” excludes every possible response: \(list(types)).",
       parameter: "Accept", fields: ["Vary": "Accept"])
   case .notUploadBytes:
     Problem(
-      .unsupportedMediaType, code: "unsupported_content_type",
-      detail: "The bytes of a resumable upload must be sent with “Content-Type: \(Tus.contentType)”.",
+      "unsupported_content_type",
+      "The bytes of a resumable upload must be sent with “Content-Type: \(Tus.contentType)”.",
       parameter: "Content-Type")
   case .unsupportedTusVersion(let version):
     Problem(
-      .preconditionFailed, code: "unsupported_tus_version",
-      detail: "“Tus-Resumable” must be \(Tus.version); it is \(version.map { "“\($0)”" } ?? "missing").",
+      "unsupported_tus_version",
+      "“Tus-Resumable” must be \(Tus.version); it is \(version.map { "“\($0)”" } ?? "missing").",
       parameter: "Tus-Resumable", fields: ["Tus-Version": Tus.version])
   case .joinedUploads:
     Problem(
-      .badRequest, code: "unsupported_tus_extension",
-      detail: "The service doesn't join uploads (“Upload-Concat”); “Tus-Extension” lists what it supports. Send the "
+      "unsupported_tus_extension",
+      "The service doesn't join uploads (“Upload-Concat”); “Tus-Extension” lists what it supports. Send the "
         + "file as one upload, in as many requests as you like, one after the other.",
       parameter: "Upload-Concat", fields: ["Tus-Extension": Tus.extensions])
   case .emptyUploadAnnounced:
-    Problem(
-      .badRequest, code: "empty_body", detail: "“Upload-Length” is 0; a recording has at least 1 byte.",
-      parameter: "Upload-Length")
+    Problem("empty_body", "“Upload-Length” is 0; a recording has at least 1 byte.", parameter: "Upload-Length")
   case .uploadTooLarge(let limit): uploadTooLarge(limit)
   case .missingIfMatch:
     Problem(
-      .preconditionRequired, code: "precondition_required",
-      detail: "Send “If-Match” with the ETag of the version that this request changes.", parameter: "If-Match")
+      "precondition_required", "Send “If-Match” with the ETag of the version that this request changes.",
+      parameter: "If-Match")
 
   // The body.
   case .malformedJSON(let fault): problem(for: fault)
-  case .notAnObject:
-    Problem(.badRequest, code: "invalid_json", detail: "The body is JSON, but not an object. Send a JSON object.")
+  case .notAnObject: Problem("invalid_json", "The body is JSON, but not an object. Send a JSON object.")
   case .unknownMember(let name, let known):
-    Problem(
-      .badRequest, code: "unknown_member", detail: "There is no member “\(name)”. Known: \(list(known)).",
-      parameter: name)
+    Problem("unknown_member", "There is no member “\(name)”. Known: \(list(known)).", parameter: name)
   case .invalidMember(let name, .noiseDensity(let fault)):
-    Problem(
-      .badRequest, code: "invalid_member", detail: "The profile isn't valid: \(fault.words).", parameter: name)
+    Problem("invalid_member", "The profile isn't valid: \(fault.words).", parameter: name)
   case .invalidMember(let name, let expected):
-    Problem(.badRequest, code: "invalid_member", detail: "“\(name)” must be \(expected.words).", parameter: name)
-  case .noBoundary:
-    Problem(
-      .badRequest, code: "invalid_multipart", detail: "The Content-Type has no valid boundary.",
-      parameter: "Content-Type")
+    Problem("invalid_member", "“\(name)” must be \(expected.words).", parameter: name)
+  case .noBoundary: Problem("invalid_multipart", "The Content-Type has no valid boundary.", parameter: "Content-Type")
   case .unexpectedPart(let name):
-    Problem(
-      .badRequest, code: "invalid_multipart",
-      detail: "The form has a part “\(name)”; send exactly one part, named “file”.", parameter: name)
-  case .noFilePart:
-    Problem(
-      .badRequest, code: "invalid_multipart", detail: "The form has no part named “file”.", parameter: "file")
+    Problem("invalid_multipart", "The form has a part “\(name)”; send exactly one part, named “file”.", parameter: name)
+  case .noFilePart: Problem("invalid_multipart", "The form has no part named “file”.", parameter: "file")
 
   // What the request wants done.
   case .windowOutside(let start, let duration, let parameter):
     Problem(
-      .unprocessableContent, code: "window_outside",
-      detail: "The window begins at \(Words.seconds(start)) s, but the recording lasts \(Words.seconds(duration)) s.",
+      "window_outside",
+      "The window begins at \(Words.seconds(start)) s, but the recording lasts \(Words.seconds(duration)) s.",
       parameter: parameter)
   case .recordingTooShort(let frames, let needs):
     Problem(
-      .unprocessableContent, code: "recording_too_short",
-      detail: "The recording has \(Words.count(frames, "frame")); learning its noise takes \(needs.words).")
+      "recording_too_short",
+      "The recording has \(Words.count(frames, "frame")); learning its noise takes \(needs.words).")
   case .noiseRegionOutside(let start, let end, let duration):
     Problem(
-      .unprocessableContent, code: "noise_region_outside",
-      detail: "The noise region \(Words.seconds(start))–\(Words.seconds(end)) s is not within the recording, which "
+      "noise_region_outside",
+      "The noise region \(Words.seconds(start))–\(Words.seconds(end)) s is not within the recording, which "
         + "lasts \(Words.seconds(duration)) s.", parameter: "noise")
   case .noiseRegionTooShort(let frames, let needs):
     Problem(
-      .unprocessableContent, code: "noise_region_too_short",
-      detail: "The noise region has \(Words.count(frames, "frame")); learning the noise takes \(needs.words).",
+      "noise_region_too_short",
+      "The noise region has \(Words.count(frames, "frame")); learning the noise takes \(needs.words).",
       parameter: "noise")
   case .tooManyChannelsForMP3(let channels, let limit):
     Problem(
-      .unprocessableContent, code: "unsupported_output",
-      detail:
-        "The recording has \(channels) channels; at most \(limit) can be mixed down to mp3's two; wav can hold them.",
+      "unsupported_output",
+      "The recording has \(channels) channels; at most \(limit) can be mixed down to mp3's two; wav can hold them.",
       parameter: "format")
   case .webhooksAreOff:
     Problem(
-      .unprocessableContent, code: "webhooks_off",
-      detail: "This service sends no webhooks: it runs without --webhook-secret, which signs them.",
+      "webhooks_off", "This service sends no webhooks: it runs without --webhook-secret, which signs them.",
       parameter: "callback_url")
   case .privateCallback:
     Problem(
-      .unprocessableContent, code: "callback_refused",
-      detail: "“callback_url” is an address in a private network, which this service doesn't call.",
+      "callback_refused", "“callback_url” is an address in a private network, which this service doesn't call.",
       parameter: "callback_url")
   case .converting(let job):
     Problem(
-      .serviceUnavailable, code: "converting",
-      detail: "Job \(job) is converting the recording. Repeat the request when it has ended.",
+      "converting", "Job \(job) is converting the recording. Repeat the request when it has ended.",
       fields: ["Retry-After": "5"])
   case .decoding(let job):
     Problem(
-      .serviceUnavailable, code: "converting",
-      detail: "Job \(job) is decoding the recording. Repeat the request when it has ended.",
+      "converting", "Job \(job) is decoding the recording. Repeat the request when it has ended.",
       fields: ["Retry-After": "5"])
   case .measuring(let job):
     Problem(
-      .serviceUnavailable, code: "measuring",
-      detail: "Job \(job) is measuring the recording's loudness. Repeat the request when it has ended.",
+      "measuring", "Job \(job) is measuring the recording's loudness. Repeat the request when it has ended.",
       fields: ["Retry-After": "5"])
   case .neverRead(let id):
     Problem(
-      .conflict, code: "waveform_failed",
-      detail: "Recording \(id) has not been read to its end, because building its waveform failed. Rebuild the "
+      "waveform_failed",
+      "Recording \(id) has not been read to its end, because building its waveform failed. Rebuild the "
         + "waveform (POST …/waveform), then repeat the request.")
   case .serviceUnready(let finding): problem(for: finding)
   // Only the log sees this.
-  case .clientLeft:
-    Problem(.serviceUnavailable, code: "unavailable", detail: "The client went away before its request's turn.")
+  case .clientLeft: Problem("unavailable", "The client went away before its request's turn.")
   }
 }
 
@@ -188,8 +153,7 @@ private func problem(for fault: JSONFault) -> Problem {
     case .longForeignRun: ("has a text with more than 1024 bytes in a row that aren't ASCII", nil)
     case .nameTooLong(let limit): ("has a member whose name is longer than \(limit) bytes", nil)
     }
-  return Problem(
-    .badRequest, code: "invalid_json", detail: "The body \(what). Send a JSON object in UTF-8.", parameter: member)
+  return Problem("invalid_json", "The body \(what). Send a JSON object in UTF-8.", parameter: member)
 }
 
 private func list(_ names: [String]) -> String { names.joined(separator: ", ") }

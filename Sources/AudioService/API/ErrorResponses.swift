@@ -7,9 +7,8 @@ import Storage
 import Terms
 import Waveform
 
-// The one table that maps an error to a status, a stable code, and text that is safe to show; details go to the log.
-// The server's own errors are in HTTP's table (`HTTPProblems`), errors in a request in `ErrorResponses+Requests`, and
-// general explanations of the codes in `ProblemExplanation`.
+// Maps an error to a kind of problem (`ProblemKind`) and text that is safe to show; details go to the log. The server's
+// own errors are in `HTTPProblems`, errors in a request in `ErrorResponses+Requests`.
 
 /// Returns the problem document for any error thrown by a handler.
 func problem(for error: any Error) -> Problem {
@@ -24,7 +23,7 @@ func problem(for error: any Error) -> Problem {
   case let error as AudioIOError: problem(for: error)
   case let error as LabelsError:
     Problem(
-      .badRequest, code: "invalid_labels", detail: error.words,
+      "invalid_labels", error.words,
       text: Problem.TextFault(error.fault.code, line: error.position.line, column: error.position.column))
   case FileContentError.io(_, _, let number) where number == EMFILE || number == ENFILE: busyProblem
   case let error as RequestBodyError: error.problem
@@ -36,46 +35,34 @@ func problem(for error: any Error) -> Problem {
 
 /// All files that the process may have open are in use.
 private let busyProblem = Problem(
-  .serviceUnavailable, code: "unavailable", detail: "The service has too many files open. Try again later.",
+  "unavailable", "The service has too many files open. Try again later.",
   fields: ["Retry-After": "1"])
 
 /// Says nothing about what happened, which is in the log.
 private let internalProblem = Problem(
-  .internalServerError, code: "internal_error",
-  detail: "The service failed to handle this request. Its X-Request-Id names the entry in the log.")
+  "internal_error", "The service failed to handle this request. Its X-Request-Id names the entry in the log.")
 
 private func problem(for error: ServiceError) -> Problem {
   switch error {
-  case .noSuchRecording(let id):
-    Problem(.notFound, code: "not_found", detail: "There is no recording “\(id)”.", parameter: "id")
-  case .noSuchJob(let id): Problem(.notFound, code: "not_found", detail: "There is no job “\(id)”.", parameter: "id")
-  case .noSuchLabelTrack(let id):
-    Problem(.notFound, code: "not_found", detail: "There is no track of labels “\(id)”.", parameter: "track")
-  case .noSuchNoiseProfile(let id):
-    Problem(.notFound, code: "not_found", detail: "There is no noise profile “\(id)”.", parameter: "id")
+  case .noSuchRecording(let id): Problem("not_found", "There is no recording “\(id)”.", parameter: "id")
+  case .noSuchJob(let id): Problem("not_found", "There is no job “\(id)”.", parameter: "id")
+  case .noSuchLabelTrack(let id): Problem("not_found", "There is no track of labels “\(id)”.", parameter: "track")
+  case .noSuchNoiseProfile(let id): Problem("not_found", "There is no noise profile “\(id)”.", parameter: "id")
   case .labelTrackIsInherited(let id, let owner):
     Problem(
-      .notFound, code: "not_found",
-      detail: "Track \(id) belongs to recording \(owner). Change it there, or give this recording its own.",
+      "not_found", "Track \(id) belongs to recording \(owner). Change it there, or give this recording its own.",
       parameter: "track")
   case .jobIsFinished(let id, let state):
-    Problem(
-      .conflict, code: "job_finished",
-      detail: "Job \(id) is \(state.rawValue); only a queued or running job can be canceled.")
-  case .notReady(let id):
-    Problem(.conflict, code: "not_ready", detail: "The sound of recording \(id) isn't finished yet. Follow its job.")
-  case .noVideo(let id):
-    Problem(.notFound, code: "no_video", detail: "Recording \(id) has no video. Its sound is at “audio”.")
+    Problem("job_finished", "Job \(id) is \(state.rawValue); only a queued or running job can be canceled.")
+  case .notReady(let id): Problem("not_ready", "The sound of recording \(id) isn't finished yet. Follow its job.")
+  case .noVideo(let id): Problem("no_video", "Recording \(id) has no video. Its sound is at “audio”.")
   case .audioMissing(let id): audioMissingProblem("The file of recording \(id)")
   case .audioDamaged(let id): audioDamagedProblem("The file of recording \(id)")
   case .waveformIsNotFailed(let id, let state):
     Problem(
-      .conflict, code: "waveform_not_failed",
-      detail: "The waveform of recording \(id) is \(state.rawValue); only a failed one can be rebuilt.")
-  case .emptyUpload:
-    Problem(.badRequest, code: "empty_body", detail: "The upload is empty. Send the file's bytes as the body.")
-  case .diskFull:
-    Problem(.insufficientStorage, code: "disk_full", detail: "The service's disk doesn't have enough room for this.")
+      "waveform_not_failed", "The waveform of recording \(id) is \(state.rawValue); only a failed one can be rebuilt.")
+  case .emptyUpload: Problem("empty_body", "The upload is empty. Send the file's bytes as the body.")
+  case .diskFull: Problem("disk_full", "The service's disk doesn't have enough room for this.")
   case .limitReached(let name, let limit, let seconds): limitProblem(name, limit, retryAfter: seconds)
   case .rejectedByProbe(let code, let detail):
     Problem(
@@ -83,33 +70,28 @@ private func problem(for error: ServiceError) -> Problem {
       code: code, detail: detail)
   case .rejectedByWorker(let code, let detail): Problem(.unprocessableContent, code: code, detail: detail)
   case .workerUnavailable:
-    Problem(
-      .serviceUnavailable, code: "unavailable", detail: "The service can't do this right now. Try again later.",
-      fields: ["Retry-After": "5"])
+    Problem("unavailable", "The service can't do this right now. Try again later.", fields: ["Retry-After": "5"])
   case .auditFails:
     Problem(
-      .serviceUnavailable, code: "audit_unwritable",
-      detail:
-        "The service can't write its audit log, so it makes no changes until it can. This one may have been made. "
+      "audit_unwritable",
+      "The service can't write its audit log, so it makes no changes until it can. This one may have been made. "
         + "Try again later.",
       fields: ["Retry-After": "10"])
-  case .hookRefuses:
-    Problem(.forbidden, code: "hook_refused", detail: "The operator of this service doesn't accept the upload.")
+  case .hookRefuses: Problem("hook_refused", "The operator of this service doesn't accept the upload.")
   case .hookFails:
     Problem(
-      .serviceUnavailable, code: "hook_unavailable",
-      detail: "The service that decides about uploads doesn't answer. Try again later.", fields: ["Retry-After": "10"])
+      "hook_unavailable", "The service that decides about uploads doesn't answer. Try again later.",
+      fields: ["Retry-After": "10"])
   case .noSuchUpload, .uploadExpired, .wrongUploadOffset, .uploadTakenOver, .uploadIsFinishing, .checksumMismatch:
     uploadProblem(for: error)
   case .keyInUse(let key):
     Problem(
-      .conflict, code: "idempotency_key_in_use",
-      detail: "Another request with the key “\(key)” is in progress. Repeat this one when it has ended.",
+      "idempotency_key_in_use",
+      "Another request with the key “\(key)” is in progress. Repeat this one when it has ended.",
       parameter: "Idempotency-Key", fields: ["Retry-After": "1"])
   case .keyReused(let key):
     Problem(
-      .unprocessableContent, code: "idempotency_key_reused",
-      detail: "The key “\(key)” was already used for a different request. Use a new key.",
+      "idempotency_key_reused", "The key “\(key)” was already used for a different request. Use a new key.",
       parameter: "Idempotency-Key")
   case .storage(let error): problem(for: error)
   }
@@ -119,8 +101,7 @@ private func problem(for error: JobsError) -> Problem {
   switch error {
   case .queueFull(let limit):
     Problem(
-      .tooManyRequests, code: "queue_full",
-      detail: "The queue is full (\(Words.count(limit, "job"))). Try again later.",
+      "queue_full", "The queue is full (\(Words.count(limit, "job"))). Try again later.",
       fields: ["Retry-After": "10"])
   case .clientQueueFull(let limit): limitProblem("queued_jobs", limit, retryAfter: 10)
   case .clientRunsNothing: limitProblem("running_jobs", 0, retryAfter: 3600)
@@ -131,28 +112,25 @@ private func problem(for error: JobsError) -> Problem {
 
 private func uploadProblem(for error: ServiceError) -> Problem {
   switch error {
-  case .noSuchUpload(let id):
-    Problem(.notFound, code: "not_found", detail: "There is no upload “\(id)”. Start a new one.", parameter: "id")
-  case .uploadExpired(let id):
-    Problem(.gone, code: "upload_expired", detail: "Upload \(id) has expired. Start a new one.", parameter: "id")
+  case .noSuchUpload(let id): Problem("not_found", "There is no upload “\(id)”. Start a new one.", parameter: "id")
+  case .uploadExpired(let id): Problem("upload_expired", "Upload \(id) has expired. Start a new one.", parameter: "id")
   case .wrongUploadOffset(let given, let actual):
     Problem(
-      .conflict, code: "upload_offset_mismatch",
-      detail: "“Upload-Offset” is \(given), but the upload is at \(actual). Continue from there.",
+      "upload_offset_mismatch", "“Upload-Offset” is \(given), but the upload is at \(actual). Continue from there.",
       parameter: "Upload-Offset")
   case .uploadTakenOver(let id):
     Problem(
-      .locked, code: "upload_locked", detail: "Another request is continuing upload \(id). Ask for its offset.",
+      "upload_locked", "Another request is continuing upload \(id). Ask for its offset.",
       fields: ["Retry-After": "1"])
   case .uploadIsFinishing(let id):
     Problem(
-      .locked, code: "upload_locked",
-      detail: "All bytes of upload \(id) are here, and another node is making the recording. Ask for its offset again.",
+      "upload_locked",
+      "All bytes of upload \(id) are here, and another node is making the recording. Ask for its offset again.",
       fields: ["Retry-After": "1"])
   case .checksumMismatch(let algorithm):
     Problem(
-      .checksumMismatch, code: "checksum_mismatch",
-      detail: "The body doesn't match its \(algorithm) digest; none of it was kept.", parameter: "Upload-Checksum")
+      "checksum_mismatch", "The body doesn't match its \(algorithm) digest; none of it was kept.",
+      parameter: "Upload-Checksum")
   default: internalProblem
   }
 }
@@ -176,22 +154,19 @@ private func rateLimit(_ name: String, _ limit: Int64, retryAfter seconds: Int) 
 private func problem(for error: StorageError) -> Problem {
   switch error {
   case .diskFull: problem(for: ServiceError.diskFull)
-  case .storeFull:
-    Problem(
-      .insufficientStorage, code: "media_full", detail: "The service's store of recordings has no room for this.")
+  case .storeFull: Problem("media_full", "The service's store of recordings has no room for this.")
   case .noSuchRecording(let id): problem(for: ServiceError.noSuchRecording(id.text))
   case .noSuchUpload(let id): problem(for: ServiceError.noSuchUpload(id.text))
   case .uploadTakenOver(let id): problem(for: ServiceError.uploadTakenOver(id))
   case .tooManyUploads(let limit):
     Problem(
-      .tooManyRequests, code: "too_many_uploads",
-      detail: "There are \(limit) unfinished uploads already. Try again later.",
+      "too_many_uploads", "There are \(limit) unfinished uploads already. Try again later.",
       fields: ["Retry-After": "60"])
   case .tooManyUploadsOfClient(let limit): limitProblem("open_uploads", limit, retryAfter: 60)
   case .limitReached("stored_bytes", let limit):
     Problem(
-      .contentTooLarge, code: "limit_stored_bytes",
-      detail: "What is kept for the tenant, with what is being made, may have \(limit) bytes in all. Delete some of "
+      "limit_stored_bytes",
+      "What is kept for the tenant, with what is being made, may have \(limit) bytes in all. Delete some of "
         + "it, or send or request less.",
       fields: rateLimit("stored_bytes", limit, retryAfter: 60))
   case .limitReached(let name, let limit): limitProblem(name, Int(clamping: limit), retryAfter: 60)
@@ -199,20 +174,14 @@ private func problem(for error: StorageError) -> Problem {
   case .tokenIsSpent: AccessError.tokenIsSpent.problem
   case .keyIsLost:
     Problem(
-      .conflict, code: "idempotency_key_in_use",
-      detail: "Another request with the same key was carried out meanwhile. Repeat this one to get its response.",
+      "idempotency_key_in_use",
+      "Another request with the same key was carried out meanwhile. Repeat this one to get its response.",
       parameter: "Idempotency-Key", fields: ["Retry-After": "1"])
   case .tooManyLabelTracks(let limit):
-    Problem(
-      .conflict, code: "too_many_tracks", detail: "The recording has \(limit) tracks already. Delete one of them.")
+    Problem("too_many_tracks", "The recording has \(limit) tracks already. Delete one of them.")
   case .tooManyNoiseProfiles(let limit):
-    Problem(
-      .conflict, code: "too_many_noise_profiles",
-      detail: "There are \(limit) noise profiles already. Delete one of them.")
-  case .changedMeanwhile:
-    Problem(
-      .preconditionFailed, code: "precondition_failed", detail: "The resource has a newer version; nothing was changed."
-    )
+    Problem("too_many_noise_profiles", "There are \(limit) noise profiles already. Delete one of them.")
+  case .changedMeanwhile: Problem("precondition_failed", "The resource has a newer version; nothing was changed.")
   case .io(_, _, let number) where number == EMFILE || number == ENFILE: busyProblem
   case .damagedCatalog:
     unwritableProblem("catalog_damaged", "The service's catalog is damaged; nothing was changed.")
@@ -230,8 +199,8 @@ private func problem(for error: StorageError) -> Problem {
     unwritableProblem("media_unavailable", "The service can't use its store of recordings right now. Try again later.")
   case .outcomeUnknown:
     Problem(
-      .internalServerError, code: "outcome_unknown",
-      detail: "The catalog's server didn't confirm the change, which may have been made or may still be. Check before "
+      "outcome_unknown",
+      "The catalog's server didn't confirm the change, which may have been made or may still be. Check before "
         + "you repeat the request; one with an Idempotency-Key can be repeated with the same key.")
   default: internalProblem
   }
@@ -275,8 +244,7 @@ private func problem(for error: AudioIOError) -> Problem {
 private func problem(for error: WaveformError) -> Problem {
   if case .io(_, _, let number) = error, number == EMFILE || number == ENFILE { return busyProblem }
   guard let complaint = QueryComplaint(error) else { return internalProblem }
-  return Problem(
-    .badRequest, code: complaint.code, detail: complaint.detail, parameter: complaint.parameter)
+  return Problem(.badRequest, code: complaint.code, detail: complaint.detail, parameter: complaint.parameter)
 }
 
 /// Returns the problem for a failed readiness check; details are only logged.
