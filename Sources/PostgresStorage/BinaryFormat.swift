@@ -8,6 +8,7 @@
 // Source: the send functions in PostgreSQL's src/backend/utils/adt, and pg_type.dat for the OIDs.
 
 import Storage
+import Terms
 
 enum BinaryFormat {
   /// Decodes a value, or returns nil if its type isn't supported or the bytes aren't of that type.
@@ -47,14 +48,7 @@ enum BinaryFormat {
 
   private static func uuid(_ bytes: [UInt8]) -> String? {
     guard bytes.count == 16 else { return nil }
-    let digits = Array("0123456789abcdef".utf8)
-    var text: [UInt8] = []
-    text.reserveCapacity(36)
-    for (index, byte) in bytes.enumerated() {
-      if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
-      text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-    }
-    return String(decoding: text, as: UTF8.self)
+    return [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { Hexadecimal.text(bytes[$0]) }.joined(separator: "-")
   }
 
   private static func numeric(_ bytes: [UInt8]) -> SQLValue? {

@@ -8,6 +8,7 @@
 // Source: https://www.postgresql.org/docs/current/functions-info.html#FUNCTIONS-PG-SNAPSHOT
 
 import Storage
+import Terms
 
 struct CommitOutcome {
   private let commit: SentCommit

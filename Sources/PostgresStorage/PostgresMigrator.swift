@@ -12,6 +12,7 @@
 // rolled back and tried again a little later.
 
 import Storage
+import Terms
 
 /// A step from one schema to the next. Once released, it never changes.
 package struct PostgresMigration: Sendable {

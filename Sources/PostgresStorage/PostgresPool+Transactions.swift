@@ -1,4 +1,5 @@
 import Storage
+import Terms
 
 extension PostgresPool {
   /// Runs `body` in a transaction that sees one snapshot and changes nothing.

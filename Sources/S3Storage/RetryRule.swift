@@ -80,7 +80,6 @@ package struct S3Settings: Sendable {
 
   /// The wait after `failures` attempts, in seconds.
   func pause(after failures: Int, using generator: inout some RandomNumberGenerator) -> Double {
-    let growth = Double(1 << min(max(failures - 1, 0), 16))
-    return min(pauseSeconds * growth, 5) * Double.random(in: 0.5...1, using: &generator)
+    Backoff(firstSeconds: pauseSeconds, limitSeconds: 5).seconds(after: failures, using: &generator)
   }
 }

@@ -11,6 +11,8 @@
 //
 // Keys begin with "PREFIX/", so that several installations can share a bucket.
 
+import Terms
+
 /// A bucket and how to reach it.
 package struct S3Bucket: Sendable, Equatable {
   /// Why an address can't be used.

@@ -1,4 +1,5 @@
 import Storage
+import Terms
 
 /// An object in a listing.
 package struct S3ListedObject: Sendable, Equatable {

@@ -2,6 +2,7 @@
 // least 5 MiB, and there are at most 10,000. Until it is completed, the object doesn't exist.
 
 import Storage
+import Terms
 
 /// A multipart upload in progress.
 package struct S3Multipart: Sendable, Equatable {

@@ -1,4 +1,5 @@
 import Storage
+import Terms
 
 /// What a store says about an object.
 package struct S3ObjectInfo: Sendable, Equatable {

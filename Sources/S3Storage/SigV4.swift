@@ -17,6 +17,7 @@
 // UNSIGNED-PAYLOAD, and only `host` is signed.
 
 import Storage
+import Terms
 
 /// Signs requests to a store in one region. Pure: has neither a clock nor a network.
 struct SigV4: Sendable {
@@ -134,13 +135,5 @@ struct SigV4: Sendable {
   /// Without spaces at the ends, and with one space where there are several.
   private static func trimmed(_ value: String) -> String {
     value.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
-  }
-}
-
-/// Bytes as text.
-enum Hexadecimal {
-  static func text(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] }, as: UTF8.self)
   }
 }

@@ -1,5 +1,7 @@
 // A chunked body, against a decoder that has it whole and is written from the grammar (RFC 9112 §7.1).
 
+import Terms
+
 private let extensionLimit = 16
 private let trailerLimit = 48
 
@@ -100,7 +102,7 @@ private struct Reference {
   }
 
   private static func size(_ line: ArraySlice<UInt8>) -> Int? {
-    let digits = line.prefix { ASCII.hexValue($0) != nil }
+    let digits = line.prefix { Hexadecimal.value($0) != nil }
     guard (1...16).contains(digits.count), let size = Int(String(decoding: digits, as: UTF8.self), radix: 16),
       line.count - digits.count <= extensionLimit, isExtensions(line[digits.endIndex...])
     else { return nil }

@@ -1,5 +1,5 @@
 import Jobs
-import Synchronization
+import Terms
 
 /// Slows down clients that send wrong keys: each may be refused `burst` times at once and then `rate` times a second;
 /// further refusals wait. Nothing else waits, so a client with a valid key isn't slowed by others at its address.
@@ -15,20 +15,15 @@ struct FailedAttempts {
   /// Clients that are remembered.
   static let clientLimit = 10_000
 
-  private struct Bucket {
-    /// How many more refusals don't wait; negative if some do.
-    var left: Double
-    var at: Double
-  }
-
-  private var buckets: [Client: Bucket] = [:]
+  /// Their tokens are the refusals that don't wait.
+  private var buckets: [Client: TokenBucket] = [:]
 
   /// Counts a refusal of a client at a time in seconds. Returns the seconds it must wait.
   mutating func wait(for client: Client, at now: Double) -> Double {
     if buckets.count >= Self.clientLimit, buckets[client] == nil { forget(at: now) }
-    var bucket = buckets[client] ?? Bucket(left: Self.burst, at: now)
-    bucket.left = min(Self.burst, bucket.left + max(0, now - bucket.at) * Self.rate) - 1
-    bucket.at = max(now, bucket.at)
+    var bucket = buckets[client] ?? TokenBucket(Self.burst, at: now)
+    bucket.fill(until: now, capacity: Self.burst, perSecond: Self.rate)
+    bucket.left -= 1
     let wait = max(0, -bucket.left / Self.rate)
     // One that doesn't wait because it would take too long leaves the others' turns as they are.
     if wait > Self.longestWait { bucket.left += 1 }
@@ -38,7 +33,7 @@ struct FailedAttempts {
 
   /// Forgets the clients that may be refused `burst` times again; if there are none, all.
   private mutating func forget(at now: Double) {
-    buckets = buckets.filter { $0.value.left + (now - $0.value.at) * Self.rate < Self.burst }
+    buckets = buckets.filter { $0.value.left(at: now, capacity: Self.burst, perSecond: Self.rate) < Self.burst }
     if buckets.count >= Self.clientLimit { buckets = [:] }
   }
 }

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Storage
+import Terms
 
 /// Why a file of keys can't be used.
 package enum KeyFileError: Error, Equatable, CustomStringConvertible {
@@ -97,7 +98,7 @@ package struct KeyLine: Sendable {
     id: String, secret: String, tenant: String, scopes: [String], limits: [String: Double]? = nil,
     expiresAt: String? = nil, note: String? = nil
   ) {
-    hash = Self.hexadecimal(Key.digest(of: Array(secret.utf8)))
+    hash = Hexadecimal.text(Key.digest(of: Array(secret.utf8)))
     (self.id, self.tenant, self.scopes, self.limits) = (id, tenant, scopes, limits)
     (self.expiresAt, self.note) = (expiresAt, note)
   }
@@ -128,13 +129,8 @@ package struct KeyLine: Sendable {
       id: key.id, secret: secret, tenant: key.tenant.name,
       scopes: Scope.allCases.filter(key.scopes.contains).map(\.rawValue), limits: key.limits.byName,
       expiresAt: key.expiresAt?.rfc3339, note: key.note)
-    line.previous = end.map { (hexadecimal(key.secrets[0].hash), $0.rfc3339) }
+    line.previous = end.map { (Hexadecimal.text(key.secrets[0].hash), $0.rfc3339) }
     return line
-  }
-
-  private static func hexadecimal(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
   }
 
   private static func quoted(_ text: String) -> String {

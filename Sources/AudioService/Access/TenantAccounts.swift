@@ -7,14 +7,9 @@ import Terms
 /// Holds tenants to their limits: those that their keys name, or else those of the settings. Without keys there are
 /// none.
 final class TenantAccounts: Sendable {
-  /// A tenant's share of requests: a bucket that holds one second's worth, or one request if that is less.
-  private struct Bucket {
-    var left: Double
-    var at: Double
-  }
-
   private struct State {
-    var buckets: [Tenant: Bucket] = [:]
+    /// Their tokens are requests: one second's worth, or one request if that is less.
+    var buckets: [Tenant: TokenBucket] = [:]
     var jobSeconds: [Tenant: Double] = [:]
     /// The day of `jobSeconds`, in days since 1970.
     var day: Int64 = 0
@@ -62,9 +57,8 @@ final class TenantAccounts: Sendable {
     let now = now ?? access.waitClock.seconds(since: start)
     let capacity = max(1, rate)
     let (isTaken, left) = state.withLock { state in
-      var bucket = state.buckets[tenant] ?? Bucket(left: capacity, at: now)
-      bucket.left = min(capacity, bucket.left + max(0, now - bucket.at) * rate)
-      bucket.at = max(now, bucket.at)
+      var bucket = state.buckets[tenant] ?? TokenBucket(capacity, at: now)
+      bucket.fill(until: now, capacity: capacity, perSecond: rate)
       let isTaken = rate > 0 && bucket.left >= 1
       if isTaken { bucket.left -= 1 }
       state.buckets[tenant] = bucket

@@ -11,6 +11,7 @@
 
 import HTTP
 import Jobs
+import Terms
 import Webhooks
 
 extension Client {
@@ -55,8 +56,7 @@ extension Client {
 
   private init(_ address: NetworkAddress) {
     let kept = address.bytes.count == 4 ? 4 : 8
-    self.init(
-      key: address.bytes.prefix(kept).map { $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16) }.joined())
+    self.init(key: Hexadecimal.text(address.bytes.prefix(kept)))
   }
 
   /// Returns the rightmost address in the list that isn't a trusted proxy. nil if the peer isn't a trusted proxy

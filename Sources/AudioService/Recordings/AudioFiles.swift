@@ -3,6 +3,7 @@ import HTTP
 import Jobs
 import Processing
 import Storage
+import Terms
 
 /// `GET …/audio` and `…/video`: a recording's bytes, with range support so that a browser's player can seek.
 struct AudioFiles: Sendable {
@@ -205,20 +206,8 @@ struct AudioFiles: Sendable {
     let plain = name.utf8.map { byte in
       (0x20...0x7E).contains(byte) && !"\"\\%".utf8.contains(byte) ? byte : UInt8(ascii: "_")
     }
-    let hex = Array("0123456789ABCDEF".utf8)
-    let escaped = name.utf8.flatMap { byte in
-      isUnreserved(byte) ? [byte] : [UInt8(ascii: "%"), hex[Int(byte >> 4)], hex[Int(byte & 15)]]
-    }
     return "attachment; filename=\"\(String(decoding: plain, as: UTF8.self))\"; "
-      + "filename*=UTF-8''\(String(decoding: escaped, as: UTF8.self))"
-  }
-
-  private static func isUnreserved(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), 0x30...0x39: true
-    case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): true
-    default: false
-    }
+      + "filename*=UTF-8''\(URIEncoding.component(name))"
   }
 }
 

@@ -3,6 +3,8 @@
 //
 //   {"type":"/problems/not_found","title":"Not Found","status":404,"detail":"…","code":"not_found","parameter":"scale"}
 
+import Terms
+
 /// An error as the client sees it. Handlers can throw it.
 package struct Problem: Sendable, Error {
   /// The status of the response.
@@ -91,12 +93,11 @@ package struct Problem: Sendable, Error {
 
   /// Appends a JSON string (RFC 8259 §7).
   private static func append(quoted text: String, to json: inout [UInt8]) {
-    let hex = Array("0123456789abcdef".utf8)
     json.append(0x22)
     for byte in text.utf8 {
       switch byte {
       case 0x22, 0x5C: json.append(contentsOf: [0x5C, byte])
-      case 0..<0x20: json.append(contentsOf: Array("\\u00".utf8) + [hex[Int(byte >> 4)], hex[Int(byte & 15)]])
+      case 0..<0x20: json.append(contentsOf: "\\u00\(Hexadecimal.text([byte]))".utf8)
       default: json.append(byte)
       }
     }

@@ -1,4 +1,5 @@
 import Glibc
+import Terms
 
 /// The byte classes of RFC 9110 §5.6 and RFC 3986, and the few bytes that have a meaning in HTTP.
 enum ASCII {
@@ -41,16 +42,6 @@ enum ASCII {
 
   static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
-  /// Returns the value of a hexadecimal digit, or nil for any other byte.
-  static func hexValue(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case 0x30...0x39: byte - 0x30
-    case 0x41...0x46: byte - 0x41 + 10
-    case 0x61...0x66: byte - 0x61 + 10
-    default: nil
-    }
-  }
-
   /// Returns the value of `1*DIGIT`, or nil for anything else. On overflow the value is `Int64.max` and `overflow` is
   /// true.
   static func decimal(_ digits: some Collection<UInt8>) -> (value: Int64, overflow: Bool)? {
@@ -92,7 +83,8 @@ enum ASCII {
       let byte = text[index]
       index += 1
       if byte == percent {
-        guard index + 1 < text.endIndex, let high = hexValue(text[index]), let low = hexValue(text[index + 1]),
+        guard index + 1 < text.endIndex, let high = Hexadecimal.value(text[index]),
+          let low = Hexadecimal.value(text[index + 1]),
           high | low != 0
         else { return nil }
         decoded.append(high << 4 | low)

@@ -6,6 +6,8 @@
 //
 // Lines must end in exactly CRLF. A size is only counted down; nothing is ever allocated from it.
 
+import Terms
+
 /// How the length of a request's body is given.
 enum BodyLength: Sendable, Equatable {
   case none
@@ -143,7 +145,7 @@ struct BodyFraming {
   }
 
   private mutating func takeSizeByte(_ byte: UInt8, _ digits: Int, _ value: Int64) throws(RequestBodyError) {
-    if let digit = ASCII.hexValue(byte) {
+    if let digit = Hexadecimal.value(byte) {
       guard digits < 16, value <= Int64.max >> 4 else { throw .malformed(.chunkSize) }
       part = .chunkSize(digits: digits + 1, value: value << 4 | Int64(digit))
       return

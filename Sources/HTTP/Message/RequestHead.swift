@@ -3,6 +3,7 @@
 // rejected.
 
 import Synchronization
+import Terms
 
 /// A request's head, fully validated. One object shared by the connection and the request's handler.
 final class RequestHead: Sendable {
@@ -90,7 +91,8 @@ final class RequestHead: Sendable {
     var index = name.startIndex
     while index < name.endIndex {
       if name[index] == ASCII.percent {
-        guard index + 2 < name.endIndex, ASCII.hexValue(name[index + 1]) != nil, ASCII.hexValue(name[index + 2]) != nil
+        guard index + 2 < name.endIndex, Hexadecimal.value(name[index + 1]) != nil,
+          Hexadecimal.value(name[index + 2]) != nil
         else { return false }
         index += 3
       } else {

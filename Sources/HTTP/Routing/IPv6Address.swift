@@ -2,6 +2,8 @@
 // be replaced by "::", and the last two groups may be written as an IPv4 address. Zones aren't accepted: they mean
 // nothing to another machine.
 
+import Terms
+
 /// The textual form of an IPv6 address.
 enum IPv6Address {
   static func isValid(_ text: ArraySlice<UInt8>) -> Bool {
@@ -30,7 +32,7 @@ enum IPv6Address {
   }
 
   private static func isGroup(_ text: ArraySlice<UInt8>) -> Bool {
-    (1...4).contains(text.count) && text.allSatisfy { ASCII.hexValue($0) != nil }
+    (1...4).contains(text.count) && text.allSatisfy { Hexadecimal.value($0) != nil }
   }
 
   private static func isIPv4(_ text: ArraySlice<UInt8>) -> Bool {

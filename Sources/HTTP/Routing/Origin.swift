@@ -3,6 +3,8 @@
 //   authority   host [ ":" port ]
 //   origin      scheme "://" host [ ":" port ]     or "null", for a page that has no origin to show
 
+import Terms
+
 /// A host and a port. Equality ignores case and an explicit default port.
 struct Authority: Hashable, Sendable {
   /// In lower case, without a trailing dot or unnecessary escapes; an IPv6 address has no brackets.
@@ -38,8 +40,8 @@ struct Authority: Hashable, Sendable {
     var decoded: [UInt8] = []
     var index = 0
     while index < bytes.count {
-      if bytes[index] == ASCII.percent, index + 2 < bytes.count, let high = ASCII.hexValue(bytes[index + 1]),
-        let low = ASCII.hexValue(bytes[index + 2]), isUnreserved(high << 4 | low)
+      if bytes[index] == ASCII.percent, index + 2 < bytes.count, let high = Hexadecimal.value(bytes[index + 1]),
+        let low = Hexadecimal.value(bytes[index + 2]), URIEncoding.isUnreserved(high << 4 | low)
       {
         decoded.append(high << 4 | low)
         index += 3
@@ -49,10 +51,6 @@ struct Authority: Hashable, Sendable {
       }
     }
     return String(decoding: decoded, as: UTF8.self)
-  }
-
-  private static func isUnreserved(_ byte: UInt8) -> Bool {
-    ASCII.isLetterOrDigit(byte) || "-._~".utf8.contains(byte)
   }
 
   /// Whether the host always means this machine: `localhost` and its subdomains (RFC 6761 §6.3), 127.0.0.0/8, ::1.

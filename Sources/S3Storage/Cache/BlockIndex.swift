@@ -18,6 +18,7 @@
 
 import Glibc
 import Storage
+import Terms
 
 /// The version of an object.
 struct CachedVersion: Sendable, Equatable {
@@ -130,7 +131,7 @@ struct BlockIndex: Sendable {
   private static func head(of version: CachedVersion) -> [UInt8] {
     let length = UInt64(version.bytes)
     var head = magic + (0..<8).map { UInt8(truncatingIfNeeded: length >> ($0 * 8)) }
-    head += version.sha256.flatMap(digest(hexadecimal:)) ?? [UInt8](repeating: 0, count: digestBytes)
+    head += version.sha256.flatMap(Hexadecimal.bytes) ?? [UInt8](repeating: 0, count: digestBytes)
     let tag = Array(version.entityTag.utf8)
     head += [UInt8(tag.count)] + tag
     head += [UInt8](repeating: 0, count: 224 - head.count)
@@ -147,11 +148,5 @@ struct BlockIndex: Sendable {
     return CachedVersion(
       bytes: Int64(length), entityTag: String(decoding: head[49..<49 + Int(head[48])], as: UTF8.self),
       sha256: sha256.allSatisfy { $0 == 0 } ? nil : Hexadecimal.text(sha256))
-  }
-
-  private static func digest(hexadecimal text: String) -> [UInt8]? {
-    let digits = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
-    guard digits.count == 64, text.utf8.count == 64 else { return nil }
-    return (0..<32).map { UInt8(digits[2 * $0] << 4 | digits[2 * $0 + 1]) }
   }
 }

@@ -1,12 +1,11 @@
 import CCrypto
+import Terms
 
 /// A keyed digest (RFC 2104) with SHA-256, computed by libcrypto.
 package enum HMACSHA256 {
   /// Returns the digest of `message` under `key`, both of any length, as 64 lower-case hexadecimal digits.
   package static func hexDigest(of message: [UInt8], key: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(
-      decoding: digest(of: message, key: key).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] }, as: UTF8.self)
+    Hexadecimal.text(digest(of: message, key: key))
   }
 
   /// Returns the 32 bytes of the same digest.

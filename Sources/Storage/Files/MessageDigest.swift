@@ -1,4 +1,5 @@
 import CCrypto
+import Terms
 
 /// A digest computed piece by piece, by libcrypto.
 @safe package struct MessageDigest: ~Copyable {
@@ -52,8 +53,5 @@ import CCrypto
   }
 
   /// Returns the same in lower-case hexadecimal digits.
-  package borrowing func hexDigest() -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes().flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] }, as: UTF8.self)
-  }
+  package borrowing func hexDigest() -> String { Hexadecimal.text(bytes()) }
 }

@@ -30,6 +30,8 @@
 // A job is postponed if the store of media can't give its source or take its result, or if the disk of one node of
 // several fails it.
 
+import Terms
+
 extension Job {
   /// The token of the attempt that holds the job; nil if none does.
   package var token: AttemptToken? {
@@ -50,7 +52,8 @@ extension Job {
   /// times that. A random part of up to a quarter is taken off, so that jobs that were postponed together don't come
   /// back together.
   package func postponementSeconds(first: Double, using generator: inout some RandomNumberGenerator) -> Double {
-    first * min(Double(1 << min(postponements, 16)), 120) * Double.random(in: 0.75...1, using: &generator)
+    Backoff(firstSeconds: first, limitSeconds: 120 * first, randomPart: 0.25)
+      .seconds(after: postponements + 1, using: &generator)
   }
 
   /// The number of attempts that failed, not counting one that is running.

@@ -1,3 +1,5 @@
+import Terms
+
 /// A color with opacity, in sRGB, not premultiplied.
 package struct PictureColor: Sendable, Hashable {
   /// 0 … 255.
@@ -75,9 +77,7 @@ package struct PictureColor: Sendable, Hashable {
   }
 
   /// The color as `rrggbbaa`, a single word for signatures and files.
-  var hexadecimal: String {
-    [red, green, blue, alpha].map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-  }
+  var hexadecimal: String { Hexadecimal.text([red, green, blue, alpha]) }
 
   /// Returns an upper bound of the visible difference of two colors on any background.
   func distance(to other: PictureColor) -> Int {
