@@ -184,7 +184,7 @@ import Testing
     let target = "/v1/recordings/\(recording.id)/waveform?channels=1&scale=1&start=1"
     let client = Client(peer: crowd, forwarded: nil, trusting: [])
     let gate = DispatchSemaphore(value: 0)
-    func hold(_ lane: DrawingLane, _ count: Int) -> [Task<Void, any Error>] {
+    func hold(_ lane: FairLane, _ count: Int) -> [Task<Void, any Error>] {
       (0..<count).map { _ in Task { try await lane.run(for: client, isUnderWay: true) { gate.wait() } } }
     }
     let drawing = hold(bench.context.drawings, 3)

@@ -25,14 +25,14 @@ final class Context: Sendable {
   let growingWaveforms: any GrowingWaveforms
   let runner: JobRunner
   let probes: ProbeLane
-  let drawings: DrawingLane
+  let drawings: FairLane
   /// The processes that read recordings' samples, for callers in a turn of `samples`.
   let readers: SampleReaders
-  let samples: DrawingLane
+  let samples: FairLane
   /// For previews, spectra and noise profiles, which then wait for a turn of `samples`, too.
-  let previews: DrawingLane
+  let previews: FairLane
   let parts: AudioPartLimits
-  let bodyIntake: BodyIntake
+  let longBodies: FairLane
   /// nil if uploads are accepted without asking.
   let questions: UploadQuestions?
   let webhooks: WebhookSender
@@ -67,7 +67,9 @@ final class Context: Sendable {
     auditOutbox = access.audit.map { AuditOutbox($0, catalog, log) }
     accounts = TenantAccounts(access, defaults: configuration.tenantLimits)
     wholeCatalog = catalog
-    bodyIntake = BodyIntake(configuration.clock)
+    longBodies = FairLane(
+      configuration.clock, label: "long bodies", places: 8, perClient: 4,
+      waiting: .init(name: "waiting_labels", total: 64, perClient: 16))
     self.media = media
     redirects = configuration.cluster.bucket.redirects
     (blobs, scratch, spool, growingWaveforms) = (media.blobs, media.scratch, media.spool, media.growingWaveforms)
@@ -103,16 +105,16 @@ final class Context: Sendable {
       name: "waiting_pictures", total: configuration.maximumWaitingPictures,
       perClient: configuration.maximumWaitingPicturesPerClient)
     let places = max(1, configuration.workerCount)
-    drawings = DrawingLane(
+    drawings = FairLane(
       configuration.clock, label: "drawing", places: places, perClient: max(places - 1, 1), waiting: pictures,
       seconds: counter)
-    samples = DrawingLane(
+    samples = FairLane(
       configuration.clock, label: "samples", places: SampleReaders.limit, perClient: SampleReaders.limitPerClient,
       waiting: pictures,
       seconds: counter)
     // They take longer than samples, so at most half of the readers work for them, of one client half as many.
     let computing = min(max(2, configuration.workerCount) + 1, SampleReaders.limit / 2)
-    previews = DrawingLane(
+    previews = FairLane(
       configuration.clock, label: "previews", places: computing, perClient: computing / 2,
       waiting: .init(
         name: "waiting_previews", total: configuration.maximumWaitingPreviews,

@@ -30,7 +30,7 @@ final class UploadQuestions: Sendable {
   private let log: ServiceLog
   private let trustedProxies: [Network]
   /// Each question takes a thread.
-  private let places: FairPlaces
+  private let lane: FairLane
 
   /// nil if the settings name no service. `time` is the catalog's.
   init?(_ configuration: Configuration, log: ServiceLog, time: @escaping @Sendable () -> Timestamp) {
@@ -38,8 +38,9 @@ final class UploadQuestions: Sendable {
       let hook = UploadHook(
         url: url, configuration.webhooks, timeoutSeconds: configuration.hookTimeoutSeconds, time: time)
     else { return nil }
-    places = FairPlaces(
-      .init(places: 16, placesPerClient: 8, waiting: 256, waitingPerClient: 64), configuration.clock)
+    lane = FairLane(
+      configuration.clock, label: "hook", places: 16, perClient: 8,
+      waiting: .init(name: "waiting_uploads", total: 256, perClient: 64))
     (self.hook, self.log, trustedProxies) = (hook, log, configuration.trustedProxies)
   }
 
@@ -52,12 +53,8 @@ final class UploadQuestions: Sendable {
       bytes: bytes, contentType: request.fields["Content-Type"],
       peer: Client.address(of: request, trusting: trustedProxies),
       requestId: request.id)
-    let client = caller.client
-    do throws(FairPlaces.Refusal) { try await places.take(for: client) } catch {
-      throw error.problem(of: "waiting_uploads")
-    }
-    defer { places.give(back: client) }
-    switch await hook.ask(try JSONDocument.encoded(question)) {
+    let content = try JSONDocument.encoded(question)
+    switch try await lane.turn(of: caller.client, { await hook.ask(content) }) {
     case .accepted: return
     case .refused: throw ServiceError.hookRefuses
     case .failed(let reason):

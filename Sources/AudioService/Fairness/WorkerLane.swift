@@ -29,11 +29,8 @@ final class WorkerLane: Sendable {
   private let template: WorkerTemplate?
   private let patience: Double
   private let queue: DispatchQueue
-  private let places: FairPlaces
-  private let waiting: WaitingLimits
-  private let runs = Histogram.ofSeconds()
+  private let lane: FairLane
   private let clock: Clock
-  private let seconds: JobSecondsCounter?
 
   /// `isBrief`: whether the children take milliseconds, so that a client may have one per core. `seconds`: what counts
   /// their time as that of jobs; nil if it doesn't count.
@@ -41,22 +38,20 @@ final class WorkerLane: Sendable {
     _ configuration: Configuration, label: String, waiting: WaitingLimits, isBrief: Bool = false,
     seconds: JobSecondsCounter? = nil
   ) {
-    (self.seconds, clock) = (seconds, configuration.clock)
+    clock = configuration.clock
     program = configuration.program
     template = configuration.workerTemplate
     patience = configuration.childPatience
     queue = DispatchQueue(label: label)
     let places = max(2, configuration.workerCount)
-    self.waiting = waiting
     // One extra place for the next client, because the others' children may take a while.
-    self.places = FairPlaces(
-      .init(
-        places: (isBrief ? 2 * places : places) + 1, placesPerClient: isBrief ? places : places / 2,
-        waiting: waiting.total, waitingPerClient: waiting.perClient), configuration.clock)
+    lane = FairLane(
+      configuration.clock, label: label, places: (isBrief ? 2 * places : places) + 1,
+      perClient: isBrief ? places : places / 2, waiting: waiting, seconds: seconds)
   }
 
   /// The figures for operators.
-  var figures: LaneFigures { LaneFigures(waiting: places.waitingCount, waits: places.waits, runs: runs) }
+  var figures: LaneFigures { lane.figures }
 
   /// Starts a worker on `request` when it is the client's turn, and kills it if it runs longer than `timeoutSeconds`;
   /// waiting for the turn doesn't count.
@@ -68,23 +63,17 @@ final class WorkerLane: Sendable {
     _ request: WorkerRequest, for client: Client, timeoutSeconds: Double, endsWithCaller: Bool = false,
     onReport: @escaping @Sendable (WorkerReport) -> Void = { _ in }
   ) async throws -> Ending {
-    try seconds?.check(client)
-    do throws(FairPlaces.Refusal) { try await places.take(for: client) } catch {
-      throw error.problem(of: waiting.name)
-    }
-    defer { places.give(back: client) }
-    let (last, start) = (LastReport(), clock.now)
-    defer {
-      runs.add(since: start, by: clock)
-      seconds?.add(clock.seconds(since: start), of: client)
-    }
-    return await withTaskCancellationHandler {
-      await child(request, last, timeoutSeconds, onReport)
-    } onCancel: {
-      guard endsWithCaller else { return }
-      queue.async {
-        last.isUnwanted = true
-        last.worker?.kill()
+    try await lane.turn(of: client, countsAsJob: true) {
+      let (last, start) = (LastReport(), clock.now)
+      defer { lane.countAsJob(clock.seconds(since: start), of: client) }
+      return await withTaskCancellationHandler {
+        await child(request, last, timeoutSeconds, onReport)
+      } onCancel: {
+        guard endsWithCaller else { return }
+        queue.async {
+          last.isUnwanted = true
+          last.worker?.kill()
+        }
       }
     }
   }

@@ -198,7 +198,7 @@ struct LabelTracks: Sendable {
     let duration = recording.format.duration.flatMap { MediaTime(seconds: $0) }
     try request.requireNoCoding()
     try await context.admission.checkDisk(for: request.body.declaredLength ?? Int64(LabelLimits.bytes))
-    return try await context.bodyIntake.run(request, for: client, limit: "waiting_labels") {
+    return try await context.longBodies.intake(request, for: client, name: "waiting_labels") {
       let bytes = try await request.body.collect(upTo: LabelLimits.bytes)
       return try await context.drawings.run(for: client) {
         try body(LabelFile(parsing: bytes, as: format, duration: duration, isStrict: isStrict))

@@ -33,7 +33,7 @@ struct NoiseProfiles: Sendable {
     try QueryParameters.checkNone(request)
     try await context.admission.checkDisk(for: Int64(NoiseProfileFile.byteLimit))
     let client = caller.client
-    let wish = try await context.bodyIntake.run(request, for: client, limit: "waiting_noise_profiles") {
+    let wish = try await context.longBodies.intake(request, for: client, name: "waiting_noise_profiles") {
       let bytes = try await JSONMembers.bytes(of: request, upTo: NoiseProfileFile.byteLimit)
       let wish = { @Sendable [catalog = caller.catalog] in
         try Self.wish(JSONMembers(bytes, known: Self.known), at: catalog.time)

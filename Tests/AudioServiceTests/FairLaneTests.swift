@@ -6,8 +6,9 @@ import Testing
 @testable import AudioService
 
 /// Long bodies stay in memory while they are read and stored, so their number is limited.
-@Suite struct BodyIntakeTests {
-  private let intake = BodyIntake(.system, places: 2, placesPerClient: 1, waiting: 1, waitingPerClient: 1)
+@Suite struct FairLaneTests {
+  private let lane = FairLane(
+    .system, label: "test", places: 2, perClient: 1, waiting: WaitingLimits(name: "test", total: 1, perClient: 1))
   private let one = Client(key: "1")
   private let other = Client(key: "2")
 
@@ -19,9 +20,9 @@ import Testing
   func sharing() async throws {
     let long = try request(bytes: 65_537)
     let short = try request(bytes: 65_536)
-    let inner = try await intake.run(long, for: one, limit: "waiting_labels") {
-      try await intake.run(long, for: other, limit: "waiting_labels") {
-        try await intake.run(short, for: one, limit: "waiting_labels") { 7 }
+    let inner = try await lane.intake(long, for: one, name: "waiting_labels") {
+      try await lane.intake(long, for: other, name: "waiting_labels") {
+        try await lane.intake(short, for: one, name: "waiting_labels") { 7 }
       }
     }
     #expect(inner == 7)
@@ -29,16 +30,17 @@ import Testing
 
   @Test("a client whose files wait already is refused")
   func refusal() async throws {
-    let full = BodyIntake(.system, places: 1, placesPerClient: 1, waiting: 0, waitingPerClient: 0)
+    let full = FairLane(
+      .system, label: "test", places: 1, perClient: 1, waiting: WaitingLimits(name: "test", total: 0, perClient: 0))
     let long = try request(bytes: 65_537)
-    let isRefused = try await full.run(long, for: one, limit: "waiting_labels") {
+    let isRefused = try await full.intake(long, for: one, name: "waiting_labels") {
       do {
-        return try await full.run(long, for: one, limit: "waiting_labels") { false }
+        return try await full.intake(long, for: one, name: "waiting_labels") { false }
       } catch ServiceError.limitReached("waiting_labels", let limit, _) {
         return limit == 0
       }
     }
     #expect(isRefused)
-    #expect(try await full.run(long, for: one, limit: "waiting_labels") { 1 } == 1)
+    #expect(try await full.intake(long, for: one, name: "waiting_labels") { 1 } == 1)
   }
 }
