@@ -229,7 +229,7 @@ import Testing
       ("max-age", "-1", "--max-age must be 0, for never, or at most 315360000; it was -1.0."),
       ("max-connections-per-client", "0", "--max-connections-per-client must be greater than 0; it was 0."),
       ("listen", "8080", "--listen is HOST:PORT, for example 127.0.0.1:8080; it was “8080”."),
-      ("listen", "a:70000", "--listen is HOST:PORT"), ("log-level", "loud", "--log-level has no “loud”."),
+      ("listen", "a:70000", "--listen is HOST:PORT"), ("log-level", "loud", "or critical; it was “loud”."),
       ("allowed-hosts", "a,b/c", "--allowed-hosts takes names such as audio.example.com; “b/c” is none."),
       ("cors-origin", "*,https://a.example", "--cors-origin takes origins such as https://app.example.com, or * alone"),
       ("trusted-proxies", "10.0.0.0/40", "--trusted-proxies takes networks such as 10.0.0.0/8; “10.0.0.0/40” is none."),
@@ -245,6 +245,8 @@ import Testing
       ("webhook-ca", "/none", "--webhook-ca: “/none” can't be read."),
       ("s3-ca", "/none", "--s3-ca: “/none” can't be read."),
       ("base-path", "/v1/a", "--base-path is a path such as /audio"),
+      ("role", "none", "--role is all, api or work; it was “none”."),
+      ("lease", "2", "--lease is 3 to 3600 seconds; it was 2.0."),
       ("cache-control", "shared", "--cache-control is private or public; it was “shared”."),
     ])
   func refusals(name: String, text: String, message: String) throws {

@@ -1,4 +1,3 @@
-import Glibc
 import S3Storage
 
 /// How a node reaches the bucket that `--media s3://…` names, and what it keeps on its own disk.
@@ -117,26 +116,16 @@ package struct BucketSettings: Sendable {
 extension Setting {
   /// Settings of media in a bucket.
   static let bucket: [Setting] = [
-    Setting(
-      "s3-endpoint", "URL", "Address of an S3-compatible store: http://store:7480.", default: "Amazon's of the region"
-    ) { (url: String, configuration) throws(SettingError) in
-      configuration.cluster.bucket.endpoint = url.isEmpty ? nil : url
-    },
-    Setting(
-      "s3-credentials", "FILE",
+    .optionalText(
+      "s3-endpoint", "URL", \.cluster.bucket.endpoint, "Address of an S3-compatible store: http://store:7480.",
+      default: "Amazon's of the region"),
+    .optionalText(
+      "s3-credentials", "FILE", \.cluster.bucket.credentialsPath,
       "File with the store's key in the format of ~/.aws/credentials, which is read again when it has changed.",
-      default: "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials"
-    ) { (path: String, configuration) throws(SettingError) in
-      configuration.cluster.bucket.credentialsPath = path.isEmpty ? nil : path
-    },
-    Setting(
-      "s3-ca", "FILE", "Certificates (PEM) of the authorities that may sign the certificate of a store over https.",
-      default: "the system's"
-    ) { (path: String, configuration) throws(SettingError) in
-      guard !path.isEmpty else { return }
-      guard unsafe access(path, R_OK) == 0 else { throw SettingError("--s3-ca: “\(path)” can't be read.") }
-      configuration.cluster.bucket.authorities = path
-    },
+      default: "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials"),
+    .authorities(
+      "s3-ca", \.cluster.bucket.authorities,
+      "Certificates (PEM) of the authorities that may sign the certificate of a store over https."),
     Setting(
       "s3-redirects", "SECONDS",
       "Sends clients to the bucket for whole files, with addresses that anyone can use for this time.", .seconds,
@@ -148,21 +137,16 @@ extension Setting {
       }
       configuration.cluster.bucket.redirectSeconds = seconds > 0 ? seconds : nil
     },
-    Setting(
-      "s3-public-endpoint", "URL", "Address of the store for clients, with --s3-redirects: https://store.example.com.",
-      default: "--s3-endpoint"
-    ) { (url: String, configuration) throws(SettingError) in
-      configuration.cluster.bucket.publicEndpoint = url.isEmpty ? nil : url
-    },
+    .optionalText(
+      "s3-public-endpoint", "URL", \.cluster.bucket.publicEndpoint,
+      "Address of the store for clients, with --s3-redirects: https://store.example.com.", default: "--s3-endpoint"),
     .number(
       "max-cache-bytes", "Disk space for recordings of a bucket; the least recently used go first.", .bytes,
       default: "10 GiB"
     ) { (bytes: Int64, configuration) in configuration.cluster.bucket.cacheBytes = bytes },
-    Setting(
-      "scratch", "DIR", "Folder of this node for files in progress and for what it has of a bucket; may be lost.",
-      default: "“scratch” in the data folder"
-    ) { (path: String, configuration) throws(SettingError) in
-      configuration.cluster.bucket.scratchDirectory = path.isEmpty ? nil : path
-    },
+    .optionalText(
+      "scratch", "DIR", \.cluster.bucket.scratchDirectory,
+      "Folder of this node for files in progress and for what it has of a bucket; may be lost.",
+      default: "“scratch” in the data folder"),
   ]
 }

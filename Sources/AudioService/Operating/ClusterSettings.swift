@@ -100,15 +100,10 @@ extension Setting {
       }
       configuration.cluster.mediaDirectory = String(text.dropFirst("file://".utf8.count))
     },
-    Setting(
-      "role", nil, "What this node does, with --catalog: all, api (runs no jobs) or work (answers no clients).",
-      default: "all"
-    ) { (text: String, configuration) throws(SettingError) in
-      guard let role = ClusterSettings.Role(rawValue: text) else {
-        throw SettingError("--role is all, api or work; it was “\(text)”.")
-      }
-      configuration.cluster.role = role
-    },
+    .choice(
+      "role", \.cluster.role,
+      "What this node does, with --catalog: all, api (runs no jobs) or work (answers no clients)."
+    ),
     Setting(
       "node", "NAME", "Name of this node, with --catalog; each has its own.", default: "the machine's"
     ) { (text: String, configuration) throws(SettingError) in
@@ -118,23 +113,11 @@ extension Setting {
       else { throw SettingError("--node takes letters, digits and -._, at most 64; it was “\(text)”.") }
       configuration.cluster.node = text
     },
-    Setting(
-      "lease", nil, "Time after which the jobs of a node that isn't heard from are given to others, at least 3.",
-      .seconds, default: "30"
-    ) { (seconds: Double, configuration) throws(SettingError) in
-      guard (3...3600).contains(seconds) else {
-        throw SettingError("--lease is 3 to 3600 seconds; it was \(seconds).")
-      }
-      configuration.cluster.leaseSeconds = seconds
-    },
-    Setting(
-      "drain", nil, "Time that running jobs get to finish after SIGTERM before other nodes get them.", .seconds,
-      default: "0"
-    ) { (seconds: Double, configuration) throws(SettingError) in
-      guard (0...86_400).contains(seconds) else {
-        throw SettingError("--drain is 0 to 86400 seconds; it was \(seconds).")
-      }
-      configuration.cluster.drainSeconds = seconds
-    },
+    .time(
+      "lease", \.cluster.leaseSeconds, in: 3...3600,
+      "Time after which the jobs of a node that isn't heard from are given to others, at least 3."),
+    .time(
+      "drain", \.cluster.drainSeconds, in: 0...86_400,
+      "Time that running jobs get to finish after SIGTERM before other nodes get them."),
   ]
 }

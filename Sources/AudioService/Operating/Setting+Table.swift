@@ -3,7 +3,6 @@
 // default. After a row is added, a test fails until `STILLWAVE_TABLES=remake swift test --filter SettingTests` has
 // updated the docs.
 
-import Glibc
 import HTTP
 import Logging
 import Storage
@@ -48,14 +47,9 @@ extension Setting {
     .text(
       "ffmpeg", "PATH", \.ffmpeg,
       "The ffmpeg that reads m4a, mp4, webm and others: a path or a name on PATH. ffprobe must be beside it."),
-    Setting(
-      "log-level", nil,
-      "trace, debug, info, notice, warning, error or critical. The log is JSON lines on standard error.",
-      default: "\(Configuration().logLevel)"
-    ) { (text: String, configuration) throws(SettingError) in
-      guard let level = Logger.Level(rawValue: text) else { throw SettingError("--log-level has no “\(text)”.") }
-      configuration.logLevel = level
-    },
+    .choice(
+      "log-level", \.logLevel,
+      "trace, debug, info, notice, warning, error or critical. The log is JSON lines on standard error."),
     .number(
       "grace-period", \.gracePeriodSeconds,
       """
@@ -65,18 +59,19 @@ extension Setting {
   ]
 
   private static let ofKeys: [Setting] = [
-    .file(
-      "keys", \.keysPath, "File of keys, JSON lines, which “stillwave keys” writes; without it, everything is open.",
+    .optionalText(
+      "keys", "FILE", \.keysPath,
+      "File of keys, JSON lines, which “stillwave keys” writes; without it, everything is open.",
       default: "none"),
-    .file(
-      "token-secret-file", \.tokenSecretPath,
+    .optionalText(
+      "token-secret-file", "FILE", \.tokenSecretPath,
       "File of secrets for tokens, one per line: the first signs, all verify.", default: "one in the data folder"),
     Setting(
       "tenant-limits", "LIMITS",
       "Limits of tenants whose keys name none, separated by commas: stored_bytes=10000000000,queued_jobs=100.",
       default: "none", set: setTenantLimits),
-    .file(
-      "audit-log", \.auditLogPath,
+    .optionalText(
+      "audit-log", "FILE", \.auditLogPath,
       "File for who changed what and who read whose audio, JSON lines; SIGHUP opens it again.", default: "none"),
     Setting(
       "admin-listen", "HOST:PORT", "Address and port that serve /metrics and /readyz to operators without a key.",
@@ -107,16 +102,9 @@ extension Setting {
     Setting(
       "base-path", "PATH", "Path below which a proxy serves the service, for example /audio.", default: "/",
       set: setBasePath),
-    Setting(
-      "cache-control", nil,
-      "Caches that may keep what never changes: private (those of browsers) or public (a CDN too; not with --keys).",
-      default: "\(CacheScope.private)"
-    ) { (text: String, configuration) throws(SettingError) in
-      guard let scope = CacheScope(rawValue: text) else {
-        throw SettingError("--cache-control is private or public; it was “\(text)”.")
-      }
-      configuration.cacheScope = scope
-    },
+    .choice(
+      "cache-control", \.cacheScope,
+      "Caches that may keep what never changes: private (those of browsers) or public (a CDN too; not with --keys)."),
     .number("idle-timeout", \.httpLimits.idleSeconds, "Time between two requests of a connection."),
     .number("body-timeout", \.httpLimits.bodyGapSeconds, "Time between two pieces of a body."),
   ]
@@ -150,22 +138,16 @@ extension Setting {
       "max-conversion-bytes", \.maximumConversionBytes,
       "Disk space for a tenant's conversions, made for downloads (?format=); the least recently used go first.", .bytes),
     .number("upload-expiry", \.uploadExpirySeconds, "Time without a byte after which a resumable upload expires."),
-    Setting(
-      "max-age", nil, "Age at which a recording is deleted, unless a job works on it.", .seconds, default: "0, never",
-      set: setAge),
+    .time(
+      "max-age", \.maximumAgeSeconds, "Age at which a recording is deleted, unless a job works on it.",
+      default: "0, never"),
     Setting(
       "tenant-max-age", "TENANT=SECONDS", "The same for single tenants, separated by commas: acme=86400,lab=3600.",
       default: "none", set: setTenantAges),
-    Setting(
-      "scrub-interval", nil,
+    .time(
+      "scrub-interval", \.scrubSeconds,
       "Time in which each recording's file is compared with its SHA-256 once, at 5 MB/s at most; 0 for never.",
-      .seconds, default: "2592000"
-    ) { (seconds: Double, configuration) throws(SettingError) in
-      guard seconds >= 0, seconds <= highest else {
-        throw SettingError("--scrub-interval must be 0, for never, or at most \(Int(highest)); it was \(seconds).")
-      }
-      configuration.scrubSeconds = seconds > 0 ? seconds : nil
-    },
+      default: "2592000"),
   ]
 
   private static let ofWebhooks: [Setting] = [
@@ -179,9 +161,8 @@ extension Setting {
     .networks(
       "webhook-networks", \.webhooks.networks,
       "Private networks that webhooks may go to, for example 10.0.0.0/8,fd00::/8."),
-    Setting(
-      "webhook-ca", "FILE", "Certificates (PEM) of the authorities that webhooks over https trust.",
-      default: "the system's", set: setAuthorities),
+    .authorities(
+      "webhook-ca", \.webhooks.authorities, "Certificates (PEM) of the authorities that webhooks over https trust."),
     Setting(
       "hook", "URL", "Service of your own that is asked before an upload is accepted; needs the secret of webhooks.",
       default: "none", set: setHook),
@@ -239,12 +220,6 @@ extension Setting {
     }
   }
 
-  private static func file(
-    _ name: String, _ path: any Property<String?>, _ help: String, default standard: String
-  ) -> Setting {
-    Setting(name, "FILE", help, default: standard) { $1[keyPath: path] = $0.isEmpty ? nil : $0 }
-  }
-
   private static func setHosts(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
     configuration.allowedHosts = Set(
       try elements(
@@ -257,13 +232,6 @@ extension Setting {
       throw SettingError("--listen is HOST:PORT, for example 127.0.0.1:8080; it was “\(text)”.")
     }
     (configuration.host, configuration.port) = (address.host, address.port)
-  }
-
-  private static func setAge(_ age: Double, _ configuration: inout Configuration) throws(SettingError) {
-    guard age >= 0, age <= highest else {
-      throw SettingError("--max-age must be 0, for never, or at most \(Int(highest)); it was \(age).")
-    }
-    configuration.maximumAgeSeconds = age > 0 ? age : nil
   }
 
   private static func setTenantAges(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
@@ -306,12 +274,6 @@ extension Setting {
       throw SettingError("--hook must be an absolute http or https URL, and needs the package libcurl4.")
     }
     configuration.hookURL = text
-  }
-
-  private static func setAuthorities(_ path: String, _ configuration: inout Configuration) throws(SettingError) {
-    guard !path.isEmpty else { return }
-    guard unsafe access(path, R_OK) == 0 else { throw SettingError("--webhook-ca: “\(path)” can't be read.") }
-    configuration.webhooks.authorities = path
   }
 
   private static func setOrigins(_ text: String, _ configuration: inout Configuration) throws(SettingError) {

@@ -1,3 +1,4 @@
+import Glibc
 import HTTP
 
 /// One setting of the service: its flag, its variable, its line in `--help`, and its row in docs/operating.md.
@@ -137,6 +138,63 @@ extension Setting {
 
   static func text(_ name: String, _ valueName: String, _ path: any Property<String>, _ help: String) -> Setting {
     Setting(name, valueName, help, default: Configuration()[keyPath: path]) { $1[keyPath: path] = $0 }
+  }
+
+  /// A text that may be left out; an empty one is as if none had been given.
+  static func optionalText(
+    _ name: String, _ valueName: String, _ path: any Property<String?>, _ help: String, default standard: String
+  ) -> Setting {
+    Setting(name, valueName, help, default: standard) { $1[keyPath: path] = $0.isEmpty ? nil : $0 }
+  }
+
+  /// A file of certificates, which must be readable.
+  static func authorities(_ name: String, _ path: any Property<String?>, _ help: String) -> Setting {
+    Setting(name, "FILE", help, default: "the system's") { (file: String, configuration) throws(SettingError) in
+      guard !file.isEmpty else { return }
+      guard unsafe access(file, R_OK) == 0 else { throw SettingError("--\(name): “\(file)” can't be read.") }
+      configuration[keyPath: path] = file
+    }
+  }
+
+  /// One of a few words.
+  static func choice<Value: RawRepresentable<String> & CaseIterable & Sendable>(
+    _ name: String, _ path: any Property<Value>, _ help: String
+  ) -> Setting {
+    let values = Dictionary(uniqueKeysWithValues: Value.allCases.map { ($0.rawValue, $0) })
+    let names = Value.allCases.map(\.rawValue)
+    let known = names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
+    return Setting(name, nil, help, default: Configuration()[keyPath: path].rawValue) {
+      (text: String, configuration) throws(SettingError) in
+      guard let value = values[text] else { throw SettingError("--\(name) is \(known); it was “\(text)”.") }
+      configuration[keyPath: path] = value
+    }
+  }
+
+  /// A time that may be 0, which stands for `nil`: never.
+  static func time(
+    _ name: String, _ path: any Property<Double?>, _ help: String, default standard: String
+  ) -> Setting {
+    Setting(name, nil, help, .seconds, default: standard) { (seconds: Double, configuration) throws(SettingError) in
+      guard (0...highest).contains(seconds) else {
+        throw SettingError("--\(name) must be 0, for never, or at most \(Int(highest)); it was \(seconds).")
+      }
+      configuration[keyPath: path] = seconds > 0 ? seconds : nil
+    }
+  }
+
+  /// A time within a range.
+  static func time(
+    _ name: String, _ path: any Property<Double>, in range: ClosedRange<Double>, _ help: String
+  ) -> Setting {
+    let standard = "\(Int(Configuration()[keyPath: path]))"
+    return Setting(name, nil, help, .seconds, default: standard) {
+      (seconds: Double, configuration) throws(SettingError) in
+      guard range.contains(seconds) else {
+        throw SettingError(
+          "--\(name) is \(Int(range.lowerBound)) to \(Int(range.upperBound)) seconds; it was \(seconds).")
+      }
+      configuration[keyPath: path] = seconds
+    }
   }
 }
 

@@ -22,8 +22,22 @@ extension Context {
     return try await work.run { () throws(StorageError) in try catalog.job(id) }
   }
 
-  /// Returns the job that does the same as `wanted`, begun by this request or an earlier one.
-  func beginShared(_ wanted: Job, of recording: Recording, for caller: Caller) async throws -> Job {
+  /// Returns the job that does the same as `wanted`, begun by this request or an earlier one, once it has succeeded.
+  /// Throws the job's failure, and `running` if it takes longer than until `deadline`.
+  func succeeded(
+    _ wanted: Job, of recording: Recording, until deadline: Clock.Instant, for caller: Caller,
+    orStill running: (JobID) -> RequestError
+  ) async throws -> Job {
+    let job = try await beginShared(wanted, of: recording, for: caller)
+    guard let ended = try await wait(for: job.id, until: deadline, caller), ended.state != .cancelled else {
+      throw ServiceError.workerUnavailable(reason: "the job was cancelled")
+    }
+    if ended.state == .failed { throw failure(of: ended, caller) }
+    guard ended.state == .succeeded else { throw running(job.id) }
+    return ended
+  }
+
+  private func beginShared(_ wanted: Job, of recording: Recording, for caller: Caller) async throws -> Job {
     let client = caller.client
     let room = try runner.reserve(for: client)
     var job = wanted
@@ -43,8 +57,10 @@ extension Context {
   }
 
   /// Returns the error for a request that waited for a job that failed.
-  func failure(of job: Job?, _ caller: Caller) -> any Error {
-    let error = ServiceError(failureOf: job)
+  private func failure(of job: Job, _ caller: Caller) -> any Error {
+    let failed = RowJSON.value(JobError.self, from: job.error)
+    let error = ServiceError(
+      WorkerFailure(code: failed?.code ?? "worker_failed", detail: failed?.detail ?? "The job failed.", retry: false))
     guard case .rejectedByWorker("limit_stored_bytes", _) = error else { return error }
     return StorageError.limitReached("stored_bytes", limit: accounts.stored(by: caller.tenant).bytes ?? 0)
   }
@@ -66,15 +82,5 @@ extension Context {
     if read.waveformState == .failed { throw RequestError.neverRead(read.id) }
     guard read.waveformState == .ready, read.format.frames != nil else { throw ServiceError.notReady(read.id) }
     return read
-  }
-}
-
-extension ServiceError {
-  /// Creates the error for a request that waited for a job that failed.
-  init(failureOf job: Job?) {
-    let error = RowJSON.value(JobError.self, from: job?.error)
-    self.init(
-      WorkerFailure(
-        code: error?.code ?? "worker_failed", detail: error?.detail ?? "The job failed.", retry: false))
   }
 }

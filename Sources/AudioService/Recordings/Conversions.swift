@@ -42,23 +42,15 @@ struct Conversions: Sendable {
     // Only now: a kept conversion is served even if the source is gone.
     try await context.checkSound(of: recording)
     let parameters = RowJSON.text(ConvertJob.Parameters(format: format.outputFormat))
-    let job = try await context.beginShared(
+    _ = try await context.succeeded(
       Job(
         kind: .convert, recording: recording.id, createdAt: caller.catalog.time,
         expectedBytes: ExpectedBytes.sound(
           target, frames: Self.frames(of: recording, at: target.sampleRate), from: recording.expectedSource(source)),
         parameters: parameters),
-      of: recording, for: caller)
-    let ended = try await context.wait(for: job.id, until: deadline, caller)
-    switch ended?.state {
-    case .succeeded:
-      if let kept = try await kept(recording.id, format, target, caller) { return kept }
-      throw ServiceError.workerUnavailable(reason: "a conversion was forgotten as soon as it was made")
-    case .failed: throw context.failure(of: ended, caller)
-    case .queued, .running:
-      throw RequestError.converting(job.id)
-    case .cancelled, nil: throw ServiceError.workerUnavailable(reason: "the conversion was cancelled")
-    }
+      of: recording, until: deadline, for: caller, orStill: RequestError.converting)
+    if let kept = try await kept(recording.id, format, target, caller) { return kept }
+    throw ServiceError.workerUnavailable(reason: "a conversion was forgotten as soon as it was made")
   }
 
   /// Returns the row of a conversion that is kept, and the format of its file; nil if there is none. Doesn't look for

@@ -32,18 +32,11 @@ struct LoudnessRequests: Sendable {
 
   private func measured(_ recording: Recording, _ caller: Caller) async throws -> MeasuredLoudness {
     try await context.checkAudio(of: recording)
-    let deadline = context.waitDeadline
-    let job = try await context.beginShared(
-      Job(kind: .loudness, recording: recording.id, createdAt: caller.catalog.time), of: recording, for: caller)
-    let ended = try await context.wait(for: job.id, until: deadline, caller)
-    switch ended?.state {
-    case .succeeded:
-      if let measured = RowJSON.value(JobResult.self, from: ended?.result)?.measured { return measured }
-      throw ServiceError.workerUnavailable(reason: "a loudness was not kept")
-    case .failed: throw ServiceError(failureOf: ended)
-    case .queued, .running: throw RequestError.measuring(job.id)
-    case .cancelled, nil: throw ServiceError.workerUnavailable(reason: "the measurement was cancelled")
-    }
+    let job = try await context.succeeded(
+      Job(kind: .loudness, recording: recording.id, createdAt: caller.catalog.time), of: recording,
+      until: context.waitDeadline, for: caller, orStill: RequestError.measuring)
+    if let measured = RowJSON.value(JobResult.self, from: job.result)?.measured { return measured }
+    throw ServiceError.workerUnavailable(reason: "a loudness was not kept")
   }
 }
 
