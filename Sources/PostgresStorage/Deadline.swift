@@ -10,7 +10,4 @@ struct Deadline {
   /// Never negative.
   var secondsLeft: Double { max(0, -clock.seconds(since: instant)) }
   var isOver: Bool { instant <= clock.now }
-
-  /// Returns the earlier of two.
-  func orEarlier(_ other: Deadline) -> Deadline { other.instant < instant ? other : self }
 }

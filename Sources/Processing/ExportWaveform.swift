@@ -1,5 +1,6 @@
 import AudioIO
 import Glibc
+import Terms
 import Waveform
 
 /// The file formats of a waveform.
@@ -129,13 +130,7 @@ package struct ExportWaveform: Sendable {
     guard descriptor >= 0 else { throw .system(operation: "open", path: path, errno: errno) }
     defer { close(descriptor) }
     try body { (bytes) throws(ProcessingError) in
-      var rest = bytes[...]
-      while !rest.isEmpty {
-        let written = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-        if written < 0 && errno == EINTR { continue }
-        guard written > 0 else { throw .system(operation: "write", path: path, errno: errno) }
-        rest = rest.dropFirst(written)
-      }
+      if let number = writeAll(bytes, to: descriptor) { throw .system(operation: "write", path: path, errno: number) }
     }
     guard fsync(descriptor) == 0 else { throw .system(operation: "fsync", path: path, errno: errno) }
   }

@@ -43,12 +43,8 @@ struct LearnNoiseProfile {
     let descriptor = opened.output ?? (unsafe open(work.output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666))
     guard descriptor >= 0 else { throw .system(operation: "open", path: work.output, errno: errno) }
     defer { if opened.output == nil { close(descriptor) } }
-    var rest = file.bytes()[...]
-    while !rest.isEmpty {
-      let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw .system(operation: "write", path: work.output, errno: errno) }
-      rest = rest.dropFirst(count)
+    if let number = writeAll(file.bytes(), to: descriptor) {
+      throw .system(operation: "write", path: work.output, errno: number)
     }
   }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import AudioService
 import Glibc
 import Storage
+import Terms
 
 struct BackupCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -6,6 +6,7 @@ import Glibc
 import Processing
 import Storage
 import Synchronization
+import Terms
 
 /// The options of the commands that work on a whole data folder.
 struct DataFolderOptions: ParsableArguments {

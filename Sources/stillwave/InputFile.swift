@@ -1,4 +1,5 @@
 import Glibc
+import Terms
 
 /// Standard input as a file: many formats can't be read without seeking.
 enum InputFile {

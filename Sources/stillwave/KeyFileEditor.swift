@@ -1,6 +1,7 @@
 import AudioService
 import Foundation
 import Storage
+import Terms
 
 /// Changes a file of keys as a whole: under a lock, and through another file and a rename, so that a service that reads
 /// it meanwhile sees either the old or the new one.

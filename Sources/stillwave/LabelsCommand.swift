@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import Labels
+import Terms
 
 struct LabelsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

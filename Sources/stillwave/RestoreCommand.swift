@@ -2,6 +2,7 @@ import ArgumentParser
 import AudioService
 import Glibc
 import Storage
+import Terms
 
 struct RestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

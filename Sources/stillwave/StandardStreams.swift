@@ -1,4 +1,5 @@
 import Glibc
+import Terms
 
 /// Standard input, output and error, which may be closed at the start or lose their reader later.
 enum StandardStreams {

@@ -137,19 +137,9 @@ final class AuditLog: Sendable {
   /// Writes all bytes, or truncates the file to what it had, so that it has only whole lines.
   private static func append(_ bytes: [UInt8], to file: Int32) -> Bool {
     let end = lseek(file, 0, SEEK_END)
-    var written = 0
-    while written < bytes.count {
-      let count = unsafe bytes.withUnsafeBytes {
-        unsafe Glibc.write(file, $0.baseAddress.map { unsafe $0 + written }, $0.count - written)
-      }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else {
-        _ = ftruncate(file, end)
-        return false
-      }
-      written += count
-    }
-    return true
+    guard writeAll(bytes, to: file) != nil else { return true }
+    _ = ftruncate(file, end)
+    return false
   }
 }
 

@@ -102,10 +102,12 @@ final class LogWriter: Sendable {
         defer { (state.dropped, state.isUrgent, state.isWriting) = (0, false, true) }
         return state.dropped
       }
-      writeAll(lines)
+      // Waits as long as the reader needs. Bytes for a broken or closed descriptor are discarded.
+      writeAll(lines, to: descriptor)
       if dropped > 0 {
         writeAll(
-          Array("{\"level\":\"warning\",\"message\":\"\(dropped) log lines had no room and were dropped\"}\n".utf8))
+          Array("{\"level\":\"warning\",\"message\":\"\(dropped) log lines had no room and were dropped\"}\n".utf8),
+          to: descriptor)
       }
       // Keeps the memory for the next lines, unless the reader was stuck.
       lines.removeAll(keepingCapacity: lines.capacity <= 4 * Self.mostBytesAtOnce)
@@ -115,24 +117,6 @@ final class LogWriter: Sendable {
       }
       whenWaiting(false)
       for _ in 0..<flushing { calm.signal() }
-    }
-  }
-
-  /// Waits as long as the reader needs. Bytes for a broken or closed descriptor are discarded.
-  private func writeAll(_ bytes: [UInt8]) {
-    var written = 0
-    while written < bytes.count {
-      let count = unsafe bytes.withUnsafeBytes {
-        unsafe Glibc.write(descriptor, $0.baseAddress.map { unsafe $0 + written }, $0.count - written)
-      }
-      if count < 0, errno == EINTR { continue }
-      if count < 0, errno == EAGAIN {
-        var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        _ = unsafe poll(&waiting, 1, -1)
-        continue
-      }
-      guard count > 0 else { return }
-      written += count
     }
   }
 }

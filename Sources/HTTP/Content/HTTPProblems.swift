@@ -6,28 +6,33 @@ extension HTTPParseError {
   package var problem: Problem {
     switch self {
     case .malformed(let fault):
-      Problem(status, code: "malformed_request", detail: "The request is malformed: \(fault.words).")
+      Problem(.badRequest, code: "malformed_request", detail: "The request is malformed: \(fault.words).")
     case .requestLineTooLong(let limit):
-      Problem(status, code: "uri_too_long", detail: "The request line is longer than \(limit) bytes.")
+      Problem(.uriTooLong, code: "uri_too_long", detail: "The request line is longer than \(limit) bytes.")
     case .headTooLarge(let limit):
-      Problem(status, code: "head_too_large", detail: "The header section is longer than \(limit) bytes.")
+      Problem(
+        .headerFieldsTooLarge, code: "head_too_large", detail: "The header section is longer than \(limit) bytes.")
     case .tooManyFields(let limit):
-      Problem(status, code: "head_too_large", detail: "The request has more than \(limit) header fields.")
+      Problem(
+        .headerFieldsTooLarge, code: "head_too_large", detail: "The request has more than \(limit) header fields.")
     case .unknownMethod(let method):
-      Problem(status, code: "unknown_method", detail: "The server doesn't know the method \(method).")
+      Problem(.notImplemented, code: "unknown_method", detail: "The server doesn't know the method \(method).")
     case .unsupportedTransferCoding:
       Problem(
-        status, code: "unsupported_transfer_coding", detail: "The only transfer coding that is supported is chunked.")
+        .notImplemented, code: "unsupported_transfer_coding",
+        detail: "The only transfer coding that is supported is chunked.")
     case .unsupportedVersion:
-      Problem(status, code: "unsupported_version", detail: "This server speaks HTTP/1.1.")
+      Problem(.versionNotSupported, code: "unsupported_version", detail: "This server speaks HTTP/1.1.")
     case .misdirected:
       Problem(
-        status, code: "misdirected_request", detail: "The target is an https URL, but the connection has no TLS.")
+        .misdirectedRequest, code: "misdirected_request",
+        detail: "The target is an https URL, but the connection has no TLS.")
     case .unsupportedExpectation:
       Problem(
-        status, code: "unsupported_expectation", detail: "The only expectation that is supported is 100-continue.")
+        .expectationFailed, code: "unsupported_expectation",
+        detail: "The only expectation that is supported is 100-continue.")
     case .timedOut:
-      Problem(status, code: "request_timeout", detail: "The request's head did not arrive in time.")
+      Problem(.requestTimeout, code: "request_timeout", detail: "The request's head did not arrive in time.")
     }
   }
 }

@@ -16,7 +16,6 @@ enum ASCII {
   static let question: UInt8 = 0x3F
   static let backslash: UInt8 = 0x5C
   static let comma: UInt8 = 0x2C
-  static let dash: UInt8 = 0x2D
 
   /// Bit masks of `tchar`, i.e. letters, digits, and `!#$%&'*+-.^_`|~`: bytes below 64, and from 64 to 127. They are
   /// literals because a computed static is looked up through `swift_once` for every byte.

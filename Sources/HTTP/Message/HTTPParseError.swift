@@ -1,5 +1,5 @@
-/// Why a request's head was refused. The server responds with `status` and closes the connection: after a head it can't
-/// parse, it can't know where the next request begins.
+/// Why a request's head was refused. The server responds with `problem` and closes the connection: after a head that it
+/// can't parse, it can't know where the next request begins.
 package enum HTTPParseError: Error, Equatable, Sendable {
   /// The head violates the grammar → 400.
   case malformed(Fault)
@@ -46,19 +46,5 @@ package enum HTTPParseError: Error, Equatable, Sendable {
     case contentType = "Content-Type"
     /// `Transfer-Encoding` isn't exactly `chunked`, or comes with HTTP/1.0 or a Content-Length.
     case transferEncoding = "Transfer-Encoding"
-  }
-
-  /// The status of the response.
-  package var status: HTTPStatus {
-    switch self {
-    case .malformed: .badRequest
-    case .requestLineTooLong: .uriTooLong
-    case .headTooLarge, .tooManyFields: .headerFieldsTooLarge
-    case .unknownMethod, .unsupportedTransferCoding: .notImplemented
-    case .unsupportedVersion: .versionNotSupported
-    case .misdirected: .misdirectedRequest
-    case .unsupportedExpectation: .expectationFailed
-    case .timedOut: .requestTimeout
-    }
   }
 }

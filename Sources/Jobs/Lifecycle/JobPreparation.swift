@@ -1,7 +1,6 @@
 import Glibc
 import Processing
 import Storage
-import Synchronization
 import Terms
 
 /// Prepares an attempt before its child starts. All methods block and run on a worker thread.
@@ -11,13 +10,13 @@ struct JobPreparation: Sendable {
   let blobs: any Blobs
   let scratch: any Scratch
   let log: any JobLog
-  private let storeNotice: RareNotice
+  private let storeLog: RateLimitedLog
   /// If there are others, a job that this disk fails isn't a failure.
   private let disk: NodeDisk?
 
   init(settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: any Scratch, log: any JobLog) {
     (self.settings, self.catalog, self.blobs, self.scratch, self.log) = (settings, catalog, blobs, scratch, log)
-    storeNotice = RareNotice(catalog.clock)
+    storeLog = RateLimitedLog(log, catalog.clock)
     disk =
       catalog.isShared ? NodeDisk(scratch, reservedBytes: settings.reservedDiskBytes, catalog.clock) : nil
   }
@@ -98,7 +97,7 @@ struct JobPreparation: Sendable {
 
   /// Logs that the store or this node's disk fails, in one line for all jobs that wait for it.
   private func noteStore(_ message: String, _ id: JobID, _ error: any Error) {
-    if storeNotice.isDue() { log.failure(message, ["job": id.text, "error": "\(error)"]) }
+    storeLog.failure(message, ["job": id.text, "error": "\(error)"])
   }
 
   /// Returns the failure for an error; nil if the job may be tried again.
@@ -128,20 +127,4 @@ struct JobPreparation: Sendable {
     code: "noise_profile_deleted", detail: "The noise profile was deleted before the job began.", retry: false)
   private static let sourceIsDamaged = WorkerFailure(
     code: MissingFiles.damagedCode, detail: "The recording's file isn't the one that was uploaded.", retry: false)
-}
-
-/// Something that is worth a line in the log at most once a minute.
-private final class RareNotice: Sendable {
-  private let clock: Clock
-  private let last = Mutex<Clock.Instant?>(nil)
-
-  init(_ clock: Clock) { self.clock = clock }
-
-  func isDue() -> Bool {
-    last.withLock { last in
-      if let last, clock.seconds(since: last) < 60 { return false }
-      last = clock.now
-      return true
-    }
-  }
 }

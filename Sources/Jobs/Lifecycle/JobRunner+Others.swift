@@ -108,13 +108,11 @@ extension JobRunner {
   private func proven(_ progress: AttemptProgress) -> String? {
     guard let address = progress.address, let known = addressProof.withLock({ $0 }) else { return nil }
     if let proof = progress.proof, known.isProof(proof, of: address, for: progress.token) { return address }
-    guard now - state.value.complainedAt >= 60 else { return nil }
-    state.value.complainedAt = now
     let reason =
       progress.proof == nil
       ? "it isn't proven"
       : "it is proven with another secret: the nodes have different files for --cluster-secret-file"
-    log.failure(
+    addressLog.failure(
       "the address of a node isn't believed, so waveforms that it builds don't grow here",
       ["job": progress.token.job.text, "address": address, "reason": reason])
     return nil

@@ -37,8 +37,6 @@ package final class JobRunner: Sendable {
     var isLookingAtDisk = false
     /// When that began last, in seconds since the start.
     var lookedAtDiskAt = -Double.infinity
-    /// When the log was told last of an address that isn't proven, in seconds since the start.
-    var complainedAt = -Double.infinity
     var onStopped: [CheckedContinuation<Void, Never>] = []
     var onDrained: [CheckedContinuation<Void, Never>] = []
   }
@@ -51,6 +49,8 @@ package final class JobRunner: Sendable {
   let work: WorkQueue
   private let storeWork: StoreQueue
   let log: any JobLog
+  /// For addresses that aren't proven.
+  let addressLog: RateLimitedLog
   private let preparation: JobPreparation
   private let records: JobRecords
   private let stopping = StopSign()
@@ -81,7 +81,7 @@ package final class JobRunner: Sendable {
     self.scratch = scratch
     self.work = work
     self.storeWork = storeWork
-    self.log = log
+    (self.log, addressLog) = (log, RateLimitedLog(log, catalog.clock))
     (clock, start, live) = (catalog.clock, catalog.clock.now, LiveJobs(catalog.clock))
     preparation = JobPreparation(settings: settings, catalog: catalog, blobs: blobs, scratch: scratch, log: log)
     records = JobRecords(

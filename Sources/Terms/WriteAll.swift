@@ -1,8 +1,9 @@
 import Glibc
 
 /// Writes all bytes to a descriptor, in as many calls as it takes. Returns the errno of the call that failed, or nil.
+/// Blocks until the reader of a full pipe has taken them.
 @discardableResult
-func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
+package func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
   var rest = bytes[...]
   while !rest.isEmpty {
     let written = unsafe rest.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
