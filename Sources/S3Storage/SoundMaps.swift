@@ -7,7 +7,7 @@ import Terms
 /// Readers of a sound open its map by its path, and make it again if there is none. So it must never be there in part.
 final class SoundMaps: Sendable {
   private enum Search: Sendable {
-    case underWay(Errand)
+    case underWay(SharedTask)
     case failed(until: Clock.Instant)
   }
 
@@ -18,8 +18,8 @@ final class SoundMaps: Sendable {
 
   private enum Step: Sendable {
     case giveUp
-    case wait(Errand)
-    case fetch(Errand)
+    case wait(SharedTask)
+    case fetch(SharedTask)
   }
 
   /// How long a map isn't looked for after it wasn't found.
@@ -46,12 +46,12 @@ final class SoundMaps: Sendable {
       if let file = cache.fileAtHand(key) { return file }
       switch nextStep(key) {
       case .giveUp: return nil
-      case .wait(let errand): _ = try? errand.wait()
-      case .fetch(let errand):
+      case .wait(let task): _ = try? task.wait()
+      case .fetch(let task):
         let (file, pause) = search(for: key)
         let until = client.clock.now + pause
         searches.withLock { $0[key] = file == nil ? .failed(until: until) : nil }
-        errand.finish(.done)
+        task.finish(.done)
         return file
       }
     }
@@ -61,14 +61,14 @@ final class SoundMaps: Sendable {
     let now = client.clock.now
     return searches.withLock { searches in
       switch searches[key] {
-      case .underWay(let errand): return .wait(errand)
+      case .underWay(let task): return .wait(task)
       case .failed(let until) where now < until: return .giveUp
       default: break
       }
       if searches.count >= limit { Self.forgetSome(of: &searches, now) }
-      let errand = Errand(asksStore: true)
-      searches[key] = .underWay(errand)
-      return .fetch(errand)
+      let task = SharedTask(asksStore: true)
+      searches[key] = .underWay(task)
+      return .fetch(task)
     }
   }
 

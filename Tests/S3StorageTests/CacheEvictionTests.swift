@@ -167,8 +167,8 @@ import Testing
     let (busy, idle) = (ObjectKey(RecordingID(), "audio.wav"), ObjectKey(RecordingID(), "audio.wav"))
     var table = CacheTable()
     for key in [busy, idle] { table.insert(key, nil, cost: 10) }
-    table.busy[busy] = Errand()
-    #expect(table.takeVictim(costingAtMost: 10, for: Errand())?.key == idle)
+    table.busy[busy] = SharedTask()
+    #expect(table.takeVictim(costingAtMost: 10, for: SharedTask())?.key == idle)
   }
 
   @Test("files in progress get the room that objects take which aren't held")

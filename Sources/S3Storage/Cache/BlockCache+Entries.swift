@@ -7,10 +7,10 @@ import Storage
 extension BlockCache {
   private enum Access: Sendable {
     case found(CachedObject)
-    case wait(Errand)
+    case wait(SharedTask)
     /// An earlier process has left files of it.
-    case open(Errand)
-    case begin(Errand)
+    case open(SharedTask)
+    case begin(SharedTask)
     /// It isn't here, or only the store can say what it is.
     case nothing
   }
@@ -32,12 +32,12 @@ extension BlockCache {
         }
         touch(key)
         return hold
-      case .wait(let errand): if try !errand.wait() { return nil }
-      case .open(let errand):
+      case .wait(let task): if try !task.wait() { return nil }
+      case .open(let task):
         // One that turns out to be unusable is begun in the next round.
-        if let hold = try open(key, errand, orElse: .done, { () throws(StorageError) in try left(key) }) { return hold }
-      case .begin(let errand):
-        return try open(key, errand, orElse: .absent) { () throws(StorageError) in
+        if let hold = try open(key, task, orElse: .done, { () throws(StorageError) in try left(key) }) { return hold }
+      case .begin(let task):
+        return try open(key, task, orElse: .absent) { () throws(StorageError) in
           try remaking { () throws(StorageError) in try begun(key) }
         }
       }
@@ -45,21 +45,21 @@ extension BlockCache {
   }
 
   private static func access(to key: ObjectKey, asking: Bool, _ table: inout CacheTable) -> Access {
-    if let errand = table.busy[key] { return asking || !errand.asksStore ? .wait(errand) : .nothing }
+    if let task = table.busy[key] { return asking || !task.asksStore ? .wait(task) : .nothing }
     let entry = table.entries[key]
     if let object = entry?.object {
       table.hold(key)
       return .found(object)
     }
     guard asking || entry != nil else { return .nothing }
-    let errand = Errand(asksStore: entry == nil)
-    table.busy[key] = errand
-    return entry == nil ? .begin(errand) : .open(errand)
+    let task = SharedTask(asksStore: entry == nil)
+    table.busy[key] = task
+    return entry == nil ? .begin(task) : .open(task)
   }
 
-  /// Makes an entry of what `body` returns, and holds it. `orElse` is how the errand ends if that is nil.
+  /// Makes an entry of what `body` returns, and holds it. `orElse` is how the task ends if that is nil.
   private func open(
-    _ key: ObjectKey, _ errand: Errand, orElse: Errand.Outcome, _ body: () throws(StorageError) -> CachedObject?
+    _ key: ObjectKey, _ task: SharedTask, orElse: SharedTask.Outcome, _ body: () throws(StorageError) -> CachedObject?
   ) throws(StorageError) -> Hold? {
     let outcome = Result(catching: body)
     let object = try? outcome.get()
@@ -73,8 +73,8 @@ extension BlockCache {
       table.hold(key)
     }
     switch outcome {
-    case .success(let object): errand.finish(object == nil ? orElse : .done)
-    case .failure(let error): errand.finish(.failed(error))
+    case .success(let object): task.finish(object == nil ? orElse : .done)
+    case .failure(let error): task.finish(.failed(error))
     }
     guard let object = try outcome.get() else { return nil }
     touch(key)

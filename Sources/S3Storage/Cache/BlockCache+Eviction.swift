@@ -114,12 +114,12 @@ extension BlockCache {
       let cost = cost
       let lack = max(wanted - found, cost - limitBytes)
       let most = lack > 0 ? .max : lack + surplus(cost)
-      let errand = Errand()
-      guard let victim = table.withLock({ $0.takeVictim(costingAtMost: most, for: errand) }) else { return }
+      let task = SharedTask()
+      guard let victim = table.withLock({ $0.takeVictim(costingAtMost: most, for: task) }) else { return }
       let file = folder.file(of: victim.key)
       drop(victim.key, leavesHeld: true)
       table.withLock { $0.busy[victim.key] = nil }
-      errand.finish(.done)
+      task.finish(.done)
       guard let file else { continue }
       guard !folder.has(file) else { return }
       found += victim.cost

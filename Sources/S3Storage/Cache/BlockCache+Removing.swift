@@ -34,15 +34,15 @@ extension BlockCache {
   package func removeSoon(_ recordings: Set<RecordingID>) { removals.async { [self] in remove(recordings) } }
 
   func occupying(_ key: ObjectKey, _ body: () -> Void) {
-    let errand = occupy(key)
+    let task = occupy(key)
     body()
     table.withLock { $0.busy[key] = nil }
-    errand.finish(.done)
+    task.finish(.done)
   }
 
   /// Waits until no other thread creates or removes the object's files, and keeps others from doing so.
-  func occupy(_ key: ObjectKey) -> Errand {
-    let own = Errand()
+  func occupy(_ key: ObjectKey) -> SharedTask {
+    let own = SharedTask()
     while true {
       let other = table.withLock { table in
         let other = table.busy[key]

@@ -177,10 +177,10 @@ package final class BlockCache: Sendable {
   /// Gives a whole object its path.
   private func publish(_ object: CachedObject) throws(StorageError) {
     guard !object.isPublished else { return }
-    let errand = occupy(object.key)
+    let task = occupy(object.key)
     defer {
       table.withLock { $0.busy[object.key] = nil }
-      errand.finish(.done)
+      task.finish(.done)
     }
     guard table.withLock({ $0.has(object) }) else { throw .changedMeanwhile }
     try object.publish()
@@ -213,10 +213,10 @@ package final class BlockCache: Sendable {
   /// file is gone; if it couldn't be moved, the object isn't cached.
   func insert(_ source: String, as key: ObjectKey, _ version: CachedVersion, digests: [UInt8]) {
     defer { evictIfFull() }
-    let errand = occupy(key)
+    let task = occupy(key)
     defer {
       table.withLock { $0.busy[key] = nil }
-      errand.finish(.done)
+      task.finish(.done)
     }
     // Otherwise those that hold it would keep a file that is no longer counted.
     if let object = table.withLock({ $0.entries[key]?.object }), object.isPublished, object.isThere {

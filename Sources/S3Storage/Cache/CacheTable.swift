@@ -47,7 +47,7 @@ struct CacheTable: Sendable {
 
   private(set) var entries: [ObjectKey: Entry] = [:]
   /// Objects whose files are being created or removed.
-  var busy: [ObjectKey: Errand] = [:]
+  var busy: [ObjectKey: SharedTask] = [:]
   /// How much of the disk all objects take, in bytes.
   private(set) var cost: Int64 = 0
   /// Those that aren't held.
@@ -113,12 +113,12 @@ struct CacheTable: Sendable {
     return true
   }
 
-  /// Returns the object to evict next and its cost, unless that is more than `most`, and makes it busy with an errand.
-  mutating func takeVictim(costingAtMost most: Int64, for errand: Errand) -> (key: ObjectKey, cost: Int64)? {
+  /// Returns the object to evict next and its cost, unless that is more than `most`, and makes it busy with a task.
+  mutating func takeVictim(costingAtMost most: Int64, for task: SharedTask) -> (key: ObjectKey, cost: Int64)? {
     var next = order.first
     while let key = next, busy[key] != nil { next = order.next(after: key) }
     guard let key = next, let entry = entries[key], entry.cost <= most else { return nil }
-    busy[key] = errand
+    busy[key] = task
     return (key, entry.cost)
   }
 

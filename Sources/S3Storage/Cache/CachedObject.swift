@@ -17,17 +17,17 @@ final class CachedObject: Sendable {
     case nothing
     /// Some can only be had from the store.
     case lack
-    case wait(Errand)
-    case verify(Range<Int>, Errand)
-    case fetch(Range<Int>, Errand)
+    case wait(SharedTask)
+    case verify(Range<Int>, SharedTask)
+    case fetch(Range<Int>, SharedTask)
   }
 
   private struct Blocks: Sendable {
     var states: [BlockState]
     /// By block, for those under way.
-    var errands: [Int: Errand] = [:]
+    var tasks: [Int: SharedTask] = [:]
     var isWhole = false
-    var check: Errand?
+    var check: SharedTask?
     /// The SHA-256 of the last whole that wasn't the object, and how many have had it in a row.
     var wrong: (digest: String, count: Int)?
   }
@@ -218,10 +218,10 @@ final class CachedObject: Sendable {
     while true {
       switch blocks.withLock({ Self.nextStep(in: wanted, &$0) }) {
       case .nothing, .lack: return fetched
-      case .wait(let errand): _ = try errand.wait()
-      case .verify(let run, let errand): try verify(run, errand)
-      case .fetch(let run, let errand):
-        try settle(run, errand) { () throws(StorageError) in
+      case .wait(let task): _ = try task.wait()
+      case .verify(let run, let task): try verify(run, task)
+      case .fetch(let run, let task):
+        try settle(run, task) { () throws(StorageError) in
           try fetch(run, from: client)
           fetched += Int64(version.range(of: run).count)
           return Array(repeating: true, count: run.count)
@@ -240,8 +240,8 @@ final class CachedObject: Sendable {
         do throws(StorageError) {
           switch blocks.withLock({ Self.nextStep(in: wanted, fetching: false, &$0) }) {
           case .nothing: isKnown = true
-          case .wait(let errand): _ = try errand.wait()
-          case .verify(let run, let errand): try verify(run, errand)
+          case .wait(let task): _ = try task.wait()
+          case .verify(let run, let task): try verify(run, task)
           case .fetch, .lack: return false
           }
         } catch {
@@ -256,21 +256,21 @@ final class CachedObject: Sendable {
   /// alone that are absent or being fetched, and returns `.lack`.
   private static func nextStep(in wanted: Range<Int>, fetching: Bool = true, _ blocks: inout Blocks) -> Step {
     guard let first = wanted.first(where: { blocks.states[$0] != .present }) else { return .nothing }
-    if let errand = blocks.errands[first] { return fetching || !errand.asksStore ? .wait(errand) : .lack }
+    if let task = blocks.tasks[first] { return fetching || !task.asksStore ? .wait(task) : .lack }
     let state = blocks.states[first]
     guard fetching || state == .claimed else { return .lack }
     let limit = min(wanted.upperBound, first + runLimit)
     let run = first..<((first..<limit).first { blocks.states[$0] != state } ?? limit)
-    let errand = Errand(asksStore: state == .absent)
+    let task = SharedTask(asksStore: state == .absent)
     for block in run {
       blocks.states[block] = .underWay
-      blocks.errands[block] = errand
+      blocks.tasks[block] = task
     }
-    return state == .claimed ? .verify(run, errand) : .fetch(run, errand)
+    return state == .claimed ? .verify(run, task) : .fetch(run, task)
   }
 
-  private func verify(_ run: Range<Int>, _ errand: Errand) throws(StorageError) {
-    try settle(run, errand) { () throws(StorageError) in
+  private func verify(_ run: Range<Int>, _ task: SharedTask) throws(StorageError) {
+    try settle(run, task) { () throws(StorageError) in
       do throws(StorageError) { return try verified(run) } catch {
         count(-version.range(of: run).count)
         throw error
@@ -278,19 +278,19 @@ final class CachedObject: Sendable {
     }
   }
 
-  /// Performs an errand, which returns for each block of `run` whether the file has it.
+  /// Performs a task, which returns for each block of `run` whether the file has it.
   private func settle(
-    _ run: Range<Int>, _ errand: Errand, _ work: () throws(StorageError) -> [Bool]
+    _ run: Range<Int>, _ task: SharedTask, _ work: () throws(StorageError) -> [Bool]
   ) throws(StorageError) {
     let outcome = Result(catching: work)
     let found = (try? outcome.get()) ?? Array(repeating: false, count: run.count)
     blocks.withLock { blocks in
       for (block, isPresent) in zip(run, found) {
         blocks.states[block] = isPresent ? .present : .absent
-        blocks.errands[block] = nil
+        blocks.tasks[block] = nil
       }
     }
-    if case .failure(let error) = outcome { errand.finish(.failed(error)) } else { errand.finish(.done) }
+    if case .failure(let error) = outcome { task.finish(.failed(error)) } else { task.finish(.done) }
     _ = try outcome.get()
   }
 
@@ -344,8 +344,8 @@ final class CachedObject: Sendable {
   /// before.
   func check() throws(StorageError) -> Finding {
     while true {
-      let (known, current, own) = blocks.withLock { blocks -> (Finding?, Errand?, Errand) in
-        let own = Errand()
+      let (known, current, own) = blocks.withLock { blocks -> (Finding?, SharedTask?, SharedTask) in
+        let own = SharedTask()
         if blocks.isWhole { return (.whole, nil, own) }
         guard blocks.states.allSatisfy({ $0 == .present }) else { return (.incomplete, nil, own) }
         let current = blocks.check

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Work that one thread does and others wait for. Once anyone can wait for it, it ends, because it consists of calls
 /// that have deadlines.
-final class Errand: Sendable {
+final class SharedTask: Sendable {
   enum Outcome: Sendable {
     case done
     /// There is no such object.
@@ -40,7 +40,7 @@ final class Errand: Sendable {
     case .done: return true
     case .absent: return false
     case .failed(let error): throw error
-    case nil: preconditionFailure("an errand has an outcome before it ends")
+    case nil: preconditionFailure("a task has an outcome before it ends")
     }
   }
 }
