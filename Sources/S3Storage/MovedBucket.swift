@@ -15,7 +15,8 @@ package struct MovedBucket: MovedMedia {
   ) throws(StorageError) {
     client = S3Client(bucket, credentials: credentials, settings: settings)
     sender = ObjectSender(
-      client: client, catalog: catalog, partBytes: 64 << 20, helpers: Helpers(label: "parts", most: 4, mostOfCaller: 2))
+      client: client, catalog: catalog, partBytes: 64 << 20,
+      threads: ThreadPool(label: "parts", most: 4, mostOfCaller: 2))
     let client = client
     try StorageError.translating { () throws(S3Error) in try client.check() }
   }

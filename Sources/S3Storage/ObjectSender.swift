@@ -9,7 +9,7 @@ struct ObjectSender: Sendable {
   let catalog: Catalog
   /// A number of bytes from `S3Client.leastPartBytes` on.
   let partBytes: Int64
-  let helpers: Helpers
+  let threads: ThreadPool
 
   private enum Step: Sendable {
     case digest
@@ -82,7 +82,7 @@ struct ObjectSender: Sendable {
     do throws(StorageError) {
       try catalog.announce(unfinished)
       let steps = (digests == nil ? [Step.digest] : []) + parts.enumerated().map { Step.part($0 + 1, $1) }
-      let done = try helpers.map(steps) { (step) throws(StorageError) -> Done in
+      let done = try threads.map(steps) { (step) throws(StorageError) -> Done in
         switch step {
         case .digest: return .digests(try Self.digests(of: path, expecting: sha256))
         case .part(let number, let part):

@@ -49,7 +49,7 @@ package final class S3Blobs: Blobs {
     (self.client, self.cache, self.catalog, self.identity) = (client, cache, catalog, identity)
     sender = ObjectSender(
       client: client, catalog: catalog, partBytes: partBytes,
-      helpers: Helpers(label: "object parts", most: senders, mostOfCaller: 2))
+      threads: ThreadPool(label: "object parts", most: senders, mostOfCaller: 2))
     maps = SoundMaps(client, cache: cache)
     catalog.nameDeletedObjects()
   }

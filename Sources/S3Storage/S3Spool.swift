@@ -26,7 +26,7 @@ package final class S3Spool: UploadSpool {
   /// Maximum size of one object, in bytes.
   let objectBytes: Int64
   private let reserveRoom: @Sendable (Int64) throws(StorageError) -> BlockCache.Room?
-  let fetchers = Helpers(label: "upload fetches", most: 12, mostOfCaller: 3)
+  let fetchers = ThreadPool(label: "upload fetches", most: 12, mostOfCaller: 3)
   private let removals = DispatchQueue(label: "upload removals", qos: .utility)
 
   /// Keeps bytes in the bucket of `client`, and files in progress on `scratch`. `catalog` gets the rows that removal

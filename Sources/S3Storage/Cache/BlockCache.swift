@@ -33,7 +33,7 @@ package final class BlockCache: Sendable {
   let removals = DispatchQueue(label: "cache removals")
   /// Whether an eviction has been asked for that hasn't begun.
   let isEvicting = Atomic(false)
-  private let fetchers = Helpers(label: "cache fetches", most: 24, mostOfCaller: 3)
+  private let fetchers = ThreadPool(label: "cache fetches", most: 24, mostOfCaller: 3)
   let expecting: @Sendable (ObjectKey) throws(StorageError) -> ExpectedObject?
 
   /// Opens the cache in `directory`, which is created if it is missing; keeps what earlier processes left there. Throws

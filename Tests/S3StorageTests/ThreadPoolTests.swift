@@ -7,7 +7,7 @@ import Testing
 @testable import S3Storage
 
 /// Work that several threads share.
-@Suite struct HelpersTests {
+@Suite struct ThreadPoolTests {
   /// Waits until so many threads are here at once.
   private final class Meeting: Sendable {
     private let others = DispatchSemaphore(value: 0)
@@ -25,12 +25,12 @@ import Testing
     }
   }
 
-  @Test("a caller and its helpers work at once, and each item is done once")
+  @Test("a caller and its threads work at once, and each item is done once")
   func atOnce() throws {
-    let helpers = Helpers(label: "test", most: 3, mostOfCaller: 3)
+    let threads = ThreadPool(label: "test", most: 3, mostOfCaller: 3)
     let meeting = Meeting(of: 4)
     let done = Mutex<[Int]>([])
-    let values = try helpers.map(Array(0..<100)) { item in
+    let values = try threads.map(Array(0..<100)) { item in
       if item < 4 { meeting.arrive() }
       done.withLock { $0.append(item) }
       return 2 * item
@@ -38,50 +38,50 @@ import Testing
     #expect(values == (0..<100).map { 2 * $0 } && done.withLock { $0.sorted() } == Array(0..<100))
   }
 
-  @Test("without a free helper, the caller does all of it")
+  @Test("without a free thread, the caller does all of it")
   func alone() throws {
-    let helpers = Helpers(label: "test", most: 0, mostOfCaller: 3)
-    #expect(try helpers.map([1, 2, 3]) { $0 * 2 } == [2, 4, 6])
-    #expect(try helpers.map([Int]()) { $0 * 2 } == [])
+    let threads = ThreadPool(label: "test", most: 0, mostOfCaller: 3)
+    #expect(try threads.map([1, 2, 3]) { $0 * 2 } == [2, 4, 6])
+    #expect(try threads.map([Int]()) { $0 * 2 } == [])
   }
 
-  @Test("a helper that comes too late isn't waited for, and helps again later")
+  @Test("a thread that comes too late isn't waited for, and helps again later")
   func late() throws {
-    let helpers = Helpers(label: "test", most: 1, mostOfCaller: 1)
+    let threads = ThreadPool(label: "test", most: 1, mostOfCaller: 1)
     let (begun, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let first = DispatchQueue(label: "first caller")
-    // The only helper has an item until `end`, while its caller waits for that.
+    // The only thread has an item until `end`, while its caller waits for that.
     first.async {
-      _ = try? helpers.map([1, 2]) { _ in
+      _ = try? threads.map([1, 2]) { _ in
         begun.signal()
         end.wait()
       }
     }
     begun.wait()
     begun.wait()
-    #expect(try helpers.map([1, 2, 3]) { $0 } == [1, 2, 3])
+    #expect(try threads.map([1, 2, 3]) { $0 } == [1, 2, 3])
     end.signal()
     end.signal()
     first.sync {}
   }
 
-  @Test("after an error nothing more is begun, and later calls have all helpers again")
+  @Test("after an error nothing more is begun, and later calls have all threads again")
   func failing() throws {
-    let helpers = Helpers(label: "test", most: 2, mostOfCaller: 2)
+    let threads = ThreadPool(label: "test", most: 2, mostOfCaller: 2)
     for _ in 0..<5 {
       let begun = Mutex(0)
       #expect(throws: StorageError.diskFull) {
-        try helpers.map(Array(0..<1000)) { (_) throws(StorageError) in
+        try threads.map(Array(0..<1000)) { (_) throws(StorageError) in
           begun.withLock { $0 += 1 }
           throw .diskFull
         }
       }
       #expect((1...3).contains(begun.withLock { $0 }))
     }
-    while helpers.freeCount < 2 { sched_yield() }
+    while threads.freeCount < 2 { sched_yield() }
     let meeting = Meeting(of: 3)
     #expect(
-      try helpers.map([1, 2, 3]) { item in
+      try threads.map([1, 2, 3]) { item in
         meeting.arrive()
         return item
       } == [1, 2, 3])

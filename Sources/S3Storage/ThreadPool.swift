@@ -3,7 +3,7 @@ import Storage
 import Synchronization
 
 /// Threads that share another thread's work when that is mostly waiting for the store.
-final class Helpers: Sendable {
+final class ThreadPool: Sendable {
   /// Queues without work. Serial ones, because concurrent ones share threads, of which the system starts few if they
   /// block.
   private let free: Mutex<[DispatchQueue]>
@@ -18,23 +18,23 @@ final class Helpers: Sendable {
   /// The number of threads without work. For tests.
   var freeCount: Int { free.withLock(\.count) }
 
-  /// Returns what `body` returns for each item, in order. Blocks: the calling thread works, too, and alone if no helper
+  /// Returns what `body` returns for each item, in order. Blocks: the calling thread works, too, and alone if no thread
   /// is free. The items are begun in order; after an error no more of them are, and it is thrown.
   func map<Item: Sendable, Value: Sendable>(
     _ items: [Item], _ body: @escaping @Sendable (Item) throws(StorageError) -> Value
   ) throws(StorageError) -> [Value] {
     let task = Task(items, body)
-    for helper in takeHelpers(items.count - 1) {
-      helper.async { [self] in
+    for thread in takeThreads(items.count - 1) {
+      thread.async { [self] in
         task.work()
-        free.withLock { $0.append(helper) }
+        free.withLock { $0.append(thread) }
       }
     }
     task.work()
     return try task.result()
   }
 
-  private func takeHelpers(_ count: Int) -> [DispatchQueue] {
+  private func takeThreads(_ count: Int) -> [DispatchQueue] {
     free.withLock { free in
       let taken = Array(free.suffix(max(0, min(count, mostOfCaller))))
       free.removeLast(taken.count)
@@ -50,7 +50,7 @@ final class Helpers: Sendable {
     }
 
     private let items: [Item]
-    /// The items that were begun and haven't ended. A helper that comes too late for any isn't waited for.
+    /// The items that were begun and haven't ended. A thread that comes too late for any isn't waited for.
     private let underWay = DispatchGroup()
     private let body: @Sendable (Item) throws(StorageError) -> Value
     private let state: Mutex<State>
