@@ -12,7 +12,7 @@ struct JobRecords: Sendable {
   let live: LiveJobs
   let log: any JobLog
   /// Whether the service is stopping, which breaks off what waits for the store.
-  let stopping: StopSign
+  let stopping: CancellationFlag
   /// Returns the error to store in the row of a failed job.
   let jobError: @Sendable (WorkerFailure) -> JobError
 
@@ -214,7 +214,7 @@ struct JobRecords: Sendable {
 }
 
 /// Says on any thread that the service is stopping.
-final class StopSign: Sendable {
+final class CancellationFlag: Sendable {
   private let flag = Atomic<Bool>(false)
 
   var isSet: Bool { flag.load(ordering: .relaxed) }

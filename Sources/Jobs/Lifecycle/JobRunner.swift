@@ -53,7 +53,7 @@ package final class JobRunner: Sendable {
   let addressLog: RateLimitedLog
   private let preparation: JobPreparation
   private let records: JobRecords
-  private let stopping = StopSign()
+  private let stopping = CancellationFlag()
   let queue = DispatchQueue(label: "jobs")
   let state: Confined<State>
   let clock: Clock
