@@ -48,7 +48,7 @@ import Testing
       let first = try await post(bench, key: key)
       let kept = try #require(try bench.catalog.of(.none).answer(scope: "in-process POST /v1/recordings", key: key))
       let then = Timestamp(milliseconds: kept.createdAt.milliseconds - Int64(hours * 3_600_000))
-      let aged = KeptAnswer(
+      let aged = StoredResponse(
         scope: kept.scope, key: key, fingerprint: kept.fingerprint, status: kept.status, location: kept.location,
         body: kept.body, createdAt: then)
       #expect(try bench.catalog.deleteUpload(try bench.tus.id(try await bench.tus.create(1)), keeping: aged))

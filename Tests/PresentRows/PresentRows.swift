@@ -59,7 +59,7 @@ extension KeptProfile {
   }
 }
 
-extension KeptAnswer {
+extension StoredResponse {
   /// Creates an answer of the present time.
   package init(scope: String, key: String, fingerprint: String, status: Int, location: String, body: String) {
     self.init(

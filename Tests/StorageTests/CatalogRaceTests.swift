@@ -249,7 +249,7 @@ import Testing
         defer { try? part.releaseKey(scope: "s", key: key) }
         if let kept { return kept.location }
         let recording = sample()
-        let answer = KeptAnswer(
+        let answer = StoredResponse(
           scope: "s", key: key, fingerprint: "f", status: 201, location: recording.id.text, body: "{}")
         try part.insert(recording, answer: answer)
         return recording.id.text

@@ -20,8 +20,8 @@ import Testing
     (one, two) = (nodes[0], nodes[1])
   }
 
-  private func answer(_ location: String) -> KeptAnswer {
-    KeptAnswer(scope: "s", key: "k", fingerprint: "f", status: 201, location: location, body: "{}")
+  private func answer(_ location: String) -> StoredResponse {
+    StoredResponse(scope: "s", key: "k", fingerprint: "f", status: 201, location: location, body: "{}")
   }
 
   @Test("a key that one process holds is in use for another until it is given back, and then has its answer")

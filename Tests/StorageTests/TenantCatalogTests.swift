@@ -141,8 +141,8 @@ import Testing
   }
 
   @Test func twoTenantsMayUseTheSameIdempotencyKey() throws {
-    func answer(_ body: String) -> KeptAnswer {
-      KeptAnswer(scope: "POST /v1/recordings", key: "k", fingerprint: "f", status: 201, location: "", body: body)
+    func answer(_ body: String) -> StoredResponse {
+      StoredResponse(scope: "POST /v1/recordings", key: "k", fingerprint: "f", status: 201, location: "", body: body)
     }
     try own.insert(recording(), answer: answer("ours"))
     try other.insert(recording(), answer: answer("theirs"))

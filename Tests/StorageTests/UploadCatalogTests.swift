@@ -168,8 +168,8 @@ import Testing
 
   // MARK: Answers
 
-  private func answer(_ key: String = "k", _ fingerprint: String = "f", at time: Int64 = 1000) -> KeptAnswer {
-    KeptAnswer(
+  private func answer(_ key: String = "k", _ fingerprint: String = "f", at time: Int64 = 1000) -> StoredResponse {
+    StoredResponse(
       scope: "POST /v1/recordings", key: key, fingerprint: fingerprint, status: 201, location: "/v1/recordings/x",
       body: "{\"name\":\"é\"}", createdAt: Timestamp(milliseconds: time))
   }

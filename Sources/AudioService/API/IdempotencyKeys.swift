@@ -60,20 +60,20 @@ final class IdempotencyKeys: Sendable {
   }
 
   private func run(
-    _ body: (IdempotencyKey?) async throws -> HTTPResponse, _ name: HeldKeys.Name, _ kept: KeptAnswer?,
+    _ body: (IdempotencyKey?) async throws -> HTTPResponse, _ name: HeldKeys.Name, _ kept: StoredResponse?,
     _ catalog: TenantCatalog
   ) async throws -> HTTPResponse {
     let isGood = kept.map { $0.createdAt >= Self.oldest(at: catalog.time) || catalog.doubtsClock } ?? false
     return try await body(IdempotencyKey(scope: name.scope, key: name.key, kept: isGood ? kept : nil))
   }
 
-  private func answer(to name: HeldKeys.Name, _ catalog: TenantCatalog) async throws -> KeptAnswer? {
+  private func answer(to name: HeldKeys.Name, _ catalog: TenantCatalog) async throws -> StoredResponse? {
     try await work.run { () throws(StorageError) in try catalog.answer(scope: name.scope, key: name.key) }
   }
 
   // MARK: Keys in a catalog that several processes share
 
-  private func hold(_ name: HeldKeys.Name) async throws -> KeptAnswer? {
+  private func hold(_ name: HeldKeys.Name) async throws -> StoredResponse? {
     let hold = try await work.run { [heldKeys] () throws(StorageError) in try heldKeys.hold(name) }
     guard case .held(let kept) = hold else { throw ServiceError.keyInUse(name.key) }
     return kept
@@ -86,7 +86,7 @@ final class IdempotencyKeys: Sendable {
 struct IdempotencyKey: Sendable {
   let scope: String
   let key: String
-  let kept: KeptAnswer?
+  let kept: StoredResponse?
 
   /// Returns the first answer, or nil if there was none. Throws `.keyReused` if it was the answer to a different
   /// request.
@@ -103,9 +103,9 @@ struct IdempotencyKey: Sendable {
   func answer(
     _ fingerprint: String, _ status: HTTPStatus, location: String, _ document: JSONDocument, at time: Timestamp
   )
-    -> KeptAnswer
+    -> StoredResponse
   {
-    KeptAnswer(
+    StoredResponse(
       scope: scope, key: key, fingerprint: fingerprint, status: status.code, location: location,
       body: String(decoding: document.bytes, as: UTF8.self), createdAt: time)
   }

@@ -111,7 +111,7 @@ struct DerivedRecordings: Sendable {
   /// inserted job and its document; `answer` turns the document into the answer kept for repeated requests.
   private func keep(
     _ job: Job, _ plan: Plan, _ caller: Caller, source: Recording, name: String, webhook: Webhook?,
-    answer: (JSONDocument) -> KeptAnswer?
+    answer: (JSONDocument) -> StoredResponse?
   ) async throws -> (Job, JSONDocument) {
     guard let output = job.output else { preconditionFailure("the job makes a recording") }
     var job = job

@@ -29,9 +29,9 @@ struct UploadRefusal: Codable {
   var error: ServiceError { .rejectedByProbe(code: code, detail: detail) }
 
   /// The refusal as it's stored, under an empty key, which no client can use.
-  func answer(for id: UploadID, at time: Timestamp) -> KeptAnswer? {
+  func answer(for id: UploadID, at time: Timestamp) -> StoredResponse? {
     guard let body = try? JSONEncoder().encode(self) else { return nil }
-    return KeptAnswer(
+    return StoredResponse(
       scope: Self.scope(id), key: "", fingerprint: "", status: 0, location: "",
       body: String(decoding: body, as: UTF8.self), createdAt: time)
   }

@@ -1,12 +1,12 @@
 extension Catalog {
   /// Returns the answer stored under a tenant's key, or nil.
-  func answer(of tenant: Tenant, scope: String, key: String) throws(StorageError) -> KeptAnswer? {
+  func answer(of tenant: Tenant, scope: String, key: String) throws(StorageError) -> StoredResponse? {
     try read { try Self.answer(of: tenant, scope: scope, key: key, $0) }
   }
 
   static func answer(
     of tenant: Tenant, scope: String, key: String, _ db: CatalogTransaction
-  ) throws -> KeptAnswer? {
+  ) throws -> StoredResponse? {
     try db.row("SELECT * FROM answers WHERE tenant = ? AND scope = ? AND key = ?", [tenant.name, scope, key]).map(
       AnswerRow.init(row:))?.answer
   }
@@ -29,7 +29,7 @@ extension Catalog {
 
   /// Stores an answer for a tenant in the transaction that performs the operation, replacing an older one with the same
   /// key. Throws `.keyIsLost` as `settleKey` does.
-  func keep(_ answer: KeptAnswer?, for tenant: Tenant, _ db: CatalogTransaction) throws {
+  func keep(_ answer: StoredResponse?, for tenant: Tenant, _ db: CatalogTransaction) throws {
     guard var answer else { return }
     try settleKey(of: answer, for: tenant, db)
     answer.tenant = tenant
@@ -42,12 +42,12 @@ private struct AnswerRow: TableRow {
   static let table = "answers"
   static let key = ["tenant", "scope", "key"]
 
-  let answer: KeptAnswer
+  let answer: StoredResponse
 
-  init(answer: KeptAnswer) { self.answer = answer }
+  init(answer: StoredResponse) { self.answer = answer }
 
   init(row: SQLRow) throws {
-    var answer = KeptAnswer(
+    var answer = StoredResponse(
       scope: try value(row, "scope"), key: try value(row, "key"), fingerprint: try value(row, "fingerprint"),
       status: try value(row, "status"), location: try value(row, "location"), body: try value(row, "body"),
       createdAt: Timestamp(milliseconds: try value(row, "created_at")))

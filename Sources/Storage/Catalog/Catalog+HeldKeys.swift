@@ -9,7 +9,7 @@
 /// What a process finds that wants to carry out a request under a key.
 package enum KeyHold: Sendable, Equatable {
   /// It holds the key. If the request was carried out before, with the answer given then.
-  case held(KeptAnswer?)
+  case held(StoredResponse?)
   /// Another one holds the key.
   case inUse
 }
@@ -76,7 +76,7 @@ extension Catalog {
 
   /// Gives back the key of an answer that is stored in this transaction. Throws `.keyIsLost` if other processes share
   /// the catalog and this one doesn't hold the key. Does nothing for an answer whose key no client can use.
-  func settleKey(of answer: KeptAnswer, for tenant: Tenant, _ db: CatalogTransaction) throws {
+  func settleKey(of answer: StoredResponse, for tenant: Tenant, _ db: CatalogTransaction) throws {
     guard isShared, !answer.key.isEmpty else { return }
     guard try dropKey(of: tenant, scope: answer.scope, key: answer.key, db) else { throw StorageError.keyIsLost }
   }

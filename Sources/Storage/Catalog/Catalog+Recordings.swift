@@ -5,7 +5,7 @@ extension Catalog {
   /// recording nor in the catalog, because it was deleted meanwhile; `.tokenIsSpent` if `token` was used before;
   /// `.limitReached` if the tenant would have more than `limits`.
   package func insert(
-    _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: KeptAnswer? = nil,
+    _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: StoredResponse? = nil,
     spending token: UploadToken? = nil, within limits: StoredLimits? = nil
   ) throws(StorageError) {
     // A recording that a job is to make has no sound, so its description isn't written yet.
@@ -29,7 +29,7 @@ extension Catalog {
   package func insert(
     _ recording: Recording, finished job: Job, by token: AttemptToken, with result: String,
     adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [], trackLimit: Int = 64,
-    answer: KeptAnswer? = nil, spending uploadToken: UploadToken? = nil, within limits: StoredLimits? = nil
+    answer: StoredResponse? = nil, spending uploadToken: UploadToken? = nil, within limits: StoredLimits? = nil
   ) throws(StorageError) -> Job {
     try write(.statementLocks) { db in
       let now = try now(db)

@@ -128,7 +128,7 @@ extension Catalog {
   /// hasn't become a recording and, with `ifEmpty`, has no bytes.
   @discardableResult
   package func deleteUpload(
-    _ id: UploadID, of owner: Tenant? = nil, keeping answer: KeptAnswer? = nil,
+    _ id: UploadID, of owner: Tenant? = nil, keeping answer: StoredResponse? = nil,
     ifExpiredBefore instant: Timestamp? = nil, unfinishedBy writer: Int? = nil, ifEmpty: Bool = false
   ) throws(StorageError) -> Bool {
     try write { db in

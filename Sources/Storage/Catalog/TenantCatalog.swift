@@ -46,7 +46,7 @@ extension TenantCatalog {
   /// Inserts a recording of this tenant, its jobs, their webhooks, and the stored answer in one transaction. Throws
   /// `.noSuchRecording` if a job's source is neither this recording nor another one of the tenant.
   package func insert(
-    _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: KeptAnswer? = nil,
+    _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: StoredResponse? = nil,
     spending token: UploadToken? = nil, within limits: StoredLimits? = nil
   ) throws(StorageError) {
     var recording = recording
@@ -58,7 +58,7 @@ extension TenantCatalog {
   package func insert(
     _ recording: Recording, finished job: Job, by token: AttemptToken, with result: String,
     adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [], trackLimit: Int = 64,
-    answer: KeptAnswer? = nil, spending uploadToken: UploadToken? = nil, within limits: StoredLimits? = nil
+    answer: StoredResponse? = nil, spending uploadToken: UploadToken? = nil, within limits: StoredLimits? = nil
   ) throws(StorageError) -> Job {
     var recording = recording
     recording.tenant = tenant
@@ -289,7 +289,7 @@ extension TenantCatalog {
   /// Deletes an upload and stores `answer`, if given, in its place; see `Catalog.deleteUpload`.
   @discardableResult
   package func deleteUpload(
-    _ id: UploadID, keeping answer: KeptAnswer? = nil, ifExpiredBefore instant: Timestamp? = nil,
+    _ id: UploadID, keeping answer: StoredResponse? = nil, ifExpiredBefore instant: Timestamp? = nil,
     unfinishedBy writer: Int? = nil, ifEmpty: Bool = false
   ) throws(StorageError) -> Bool {
     try whole.deleteUpload(
@@ -297,7 +297,7 @@ extension TenantCatalog {
   }
 
   /// Returns the answer stored under a key, or nil.
-  package func answer(scope: String, key: String) throws(StorageError) -> KeptAnswer? {
+  package func answer(scope: String, key: String) throws(StorageError) -> StoredResponse? {
     try whole.answer(of: tenant, scope: scope, key: key)
   }
 

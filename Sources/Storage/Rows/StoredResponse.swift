@@ -1,5 +1,5 @@
 /// The response to a request that had an idempotency key. A repetition of the request gets the same response.
-package struct KeptAnswer: Sendable, Equatable {
+package struct StoredResponse: Sendable, Equatable {
   /// Whose request it answered. Set when the row is inserted.
   package internal(set) var tenant = Tenant.none
   /// The method and path; the same key with another scope is a different key.
