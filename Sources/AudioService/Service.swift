@@ -177,7 +177,7 @@ package final class Service: Sendable {
     do {
       // Jobs are running, so a file may be lent to a running ffmpeg as well as to one left by a killed run.
       let report = try Reconciliation(catalog: catalog, store: store)
-        .tendFolders(verified: verified, isLent: LentFiles.settle)
+        .tendFolders(verified: verified, isLent: TemporaryAccess.settle)
       if report.corrected > 0 {
         context.log.failure("damaged rows were written again from the folders", ["recordings": "\(report.corrected)"])
       }

@@ -30,7 +30,7 @@ extension WorkerRequest {
       guard file >= 0 else { throw .system(operation: "create", path: path, errno: errno) }
       close(file)
     }
-    return lentFiles.contains { Self.isCAF($0) } ? nil : paths
+    return filesForFFmpeg.contains { Self.isCAF($0) } ? nil : paths
   }
 
   private static func isCAF(_ path: String) -> Bool {

@@ -320,8 +320,8 @@ extension WorkerRequest {
     }
   }
 
-  /// The files that the worker may lend to ffmpeg's user; see `LentFiles`.
-  package var lentFiles: [String] {
+  /// The files that the worker may lend to ffmpeg's user; see `TemporaryAccess`.
+  package var filesForFFmpeg: [String] {
     switch work {
     case .denoise(let work): [source] + (work.replacement.map { [$0.original, $0.output] } ?? [])
     case .convert(let work): [source, work.output]

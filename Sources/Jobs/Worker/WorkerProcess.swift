@@ -82,7 +82,7 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
     return start(
       program: program, template: template,
       arguments: ["worker", request.work.name, request.folder ?? request.source], input: request.line(),
-      files: request.lentFiles, workName: request.work.name, folder: request.folder,
+      files: request.filesForFFmpeg, workName: request.work.name, folder: request.folder,
       allowance: request.fence.map { WorkerAllowance($0) }, priority: priority, queue: queue, onReport: onReport,
       onExit: {
         if let group { groups?.remove(group) }
@@ -195,7 +195,7 @@ package final class WorkerProcess: @unchecked Sendable {  // all state is touche
     let expected = Set(wasKilled ? [SIGKILL] : []).union(isOutOfMemory ? SpawnedChild.crashesOutOfMemory : [])
     let status = SpawnedChild.reap(identifier, workName: workName, template, expecting: expected)
     // The child's ffmpeg, which was killed with it, may still have them open for a moment.
-    if status != 0 { LentFiles.takeBack(files) }
+    if status != 0 { TemporaryAccess.revoke(files) }
     let signal = status & 0x7F
     onExit(signal == 0 ? .status(status >> 8 & 0xFF) : excess.map { .exceeded($0) } ?? .signal(signal))
   }
