@@ -44,7 +44,7 @@ enum DenoiseJob: JobDefinition {
     guard case .denoise(let work) = outcome.request.work, case .denoised(let cleaned) = outcome.report,
       let pyramid = work.pyramid
     else { return nil }
-    let made = MadeSound(
+    let made = ResultFiles(
       output: work.output, replacement: work.replacement, pyramid: pyramid, frames: cleaned.frames,
       noiseRegions: cleaned.noiseRegions)
     let warnings = try self.warnings(cleaned, outcome)

@@ -38,7 +38,7 @@ package enum TrimJob: JobDefinition {
 
   static func record(_ outcome: JobOutcome) throws(StorageError) -> Fenced<Job>? {
     guard case .trim(let work) = outcome.request.work, case .trimmed(let trimmed) = outcome.report else { return nil }
-    let made = MadeSound(
+    let made = ResultFiles(
       output: work.output, replacement: work.replacement, pyramid: work.pyramid, frames: trimmed.frames,
       noiseRegions: trimmed.noiseRegions, lacksPictures: trimmed.lacksPictures)
     let labels = try labelTracks(outcome)

@@ -3,7 +3,7 @@ import Storage
 import Terms
 
 /// The files of a new recording that a worker has made.
-struct MadeSound {
+struct ResultFiles {
   /// The path of the audio file; of the working copy, if there is a replacement.
   let output: String
   /// The file for users, if that is another.
@@ -19,7 +19,7 @@ extension JobOutcome {
   /// Makes the files durable and finishes the job together with the recording that it makes. `result` gets the
   /// recording's ID.
   func keep(
-    _ sound: MadeSound, _ warnings: [Warning], adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [],
+    _ sound: ResultFiles, _ warnings: [Warning], adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [],
     _ result: (RecordingID) -> JobResult
   ) throws(StorageError) -> Fenced<Job> {
     guard let output = job.output, let made = try catalog.recording(output) else { return try refused() }
