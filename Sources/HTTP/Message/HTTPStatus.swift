@@ -42,42 +42,74 @@ package struct HTTPStatus: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension HTTPStatus {
-  /// 200, 201, 202, 204
-  package static let (ok, created, accepted, noContent) = (
-    Self(code: 200), Self(code: 201), Self(code: 202), Self(code: 204)
-  )
+  /// 200
+  package static let ok = HTTPStatus(code: 200)
+  /// 201
+  package static let created = HTTPStatus(code: 201)
+  /// 202
+  package static let accepted = HTTPStatus(code: 202)
+  /// 204
+  package static let noContent = HTTPStatus(code: 204)
   /// 206
-  package static let partialContent = Self(code: 206)
-  /// 302, 304, 307, 308
-  package static let (found, notModified, temporaryRedirect, permanentRedirect) = (
-    Self(code: 302), Self(code: 304), Self(code: 307), Self(code: 308)
-  )
-  /// 400, 401, 403, 404
-  package static let (badRequest, unauthorized, forbidden, notFound) = (
-    Self(code: 400), Self(code: 401), Self(code: 403), Self(code: 404)
-  )
-  /// 405, 406, 408, 409
-  package static let (methodNotAllowed, notAcceptable, requestTimeout, conflict) = (
-    Self(code: 405), Self(code: 406), Self(code: 408), Self(code: 409)
-  )
-  /// 410, 412, 413, 414
-  package static let (gone, preconditionFailed, contentTooLarge, uriTooLong) = (
-    Self(code: 410), Self(code: 412), Self(code: 413), Self(code: 414)
-  )
-  /// 415, 416, 417, 421
-  package static let (unsupportedMediaType, rangeNotSatisfiable, expectationFailed, misdirectedRequest) = (
-    Self(code: 415), Self(code: 416), Self(code: 417), Self(code: 421)
-  )
-  /// 422, 423, 429, 431
-  package static let (unprocessableContent, locked, tooManyRequests, headerFieldsTooLarge) = (
-    Self(code: 422), Self(code: 423), Self(code: 429), Self(code: 431)
-  )
-  /// 460
-  package static let checksumMismatch = Self(code: 460)
-  /// 500, 501, 503, 505
-  package static let (internalServerError, notImplemented, serviceUnavailable, versionNotSupported) = (
-    Self(code: 500), Self(code: 501), Self(code: 503), Self(code: 505)
-  )
+  package static let partialContent = HTTPStatus(code: 206)
+  /// 302
+  package static let found = HTTPStatus(code: 302)
+  /// 304
+  package static let notModified = HTTPStatus(code: 304)
+  /// 307
+  package static let temporaryRedirect = HTTPStatus(code: 307)
+  /// 308
+  package static let permanentRedirect = HTTPStatus(code: 308)
+  /// 400
+  package static let badRequest = HTTPStatus(code: 400)
+  /// 401
+  package static let unauthorized = HTTPStatus(code: 401)
+  /// 403
+  package static let forbidden = HTTPStatus(code: 403)
+  /// 404
+  package static let notFound = HTTPStatus(code: 404)
+  /// 405
+  package static let methodNotAllowed = HTTPStatus(code: 405)
+  /// 406
+  package static let notAcceptable = HTTPStatus(code: 406)
+  /// 408
+  package static let requestTimeout = HTTPStatus(code: 408)
+  /// 409
+  package static let conflict = HTTPStatus(code: 409)
+  /// 410
+  package static let gone = HTTPStatus(code: 410)
+  /// 412
+  package static let preconditionFailed = HTTPStatus(code: 412)
+  /// 413
+  package static let contentTooLarge = HTTPStatus(code: 413)
+  /// 414
+  package static let uriTooLong = HTTPStatus(code: 414)
+  /// 415
+  package static let unsupportedMediaType = HTTPStatus(code: 415)
+  /// 416
+  package static let rangeNotSatisfiable = HTTPStatus(code: 416)
+  /// 417
+  package static let expectationFailed = HTTPStatus(code: 417)
+  /// 421
+  package static let misdirectedRequest = HTTPStatus(code: 421)
+  /// 422
+  package static let unprocessableContent = HTTPStatus(code: 422)
+  /// 423
+  package static let locked = HTTPStatus(code: 423)
+  /// 429
+  package static let tooManyRequests = HTTPStatus(code: 429)
+  /// 431
+  package static let headerFieldsTooLarge = HTTPStatus(code: 431)
+  /// 460, tus: the checksum of an upload's chunk is wrong.
+  package static let checksumMismatch = HTTPStatus(code: 460)
+  /// 500
+  package static let internalServerError = HTTPStatus(code: 500)
+  /// 501
+  package static let notImplemented = HTTPStatus(code: 501)
+  /// 503
+  package static let serviceUnavailable = HTTPStatus(code: 503)
+  /// 505
+  package static let versionNotSupported = HTTPStatus(code: 505)
   /// 507
-  package static let insufficientStorage = Self(code: 507)
+  package static let insufficientStorage = HTTPStatus(code: 507)
 }
