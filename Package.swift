@@ -35,6 +35,7 @@ let package = Package(
     // C libraries of the system, and declarations missing from the Glibc overlay.
     .systemLibrary(name: "CSndfile", pkgConfig: "sndfile", providers: [.apt(["libsndfile1-dev"])]),
     .systemLibrary(name: "CFFTW", pkgConfig: "fftw3f", providers: [.apt(["libfftw3-dev"])]),
+    .systemLibrary(name: "CUTF8Proc", providers: [.apt(["libutf8proc-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CEBUR128", pkgConfig: "libebur128", providers: [.apt(["libebur128-dev"])]),
@@ -58,7 +59,7 @@ let package = Package(
     .target(name: "HTTP", dependencies: ["Terms", "CLinux", "CZlib"], swiftSettings: strict + checkedInDebug),
     .target(
       name: "Storage",
-      dependencies: ["Terms", "CCrypto", .product(name: "GRDB", package: "GRDB.swift")],
+      dependencies: ["Terms", "CCrypto", "CUTF8Proc", .product(name: "GRDB", package: "GRDB.swift")],
       swiftSettings: strict),
     .target(name: "PostgresStorage", dependencies: ["Terms", "Storage", "CPostgres"], swiftSettings: strict),
     .target(name: "S3Storage", dependencies: ["Terms", "Storage", "CCurl"], swiftSettings: strict),

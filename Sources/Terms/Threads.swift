@@ -78,7 +78,8 @@ package final class Threads: Sendable {
     init(_ work: @escaping Work) { self.work = work }
   }
 
-  private static func start(_ work: @escaping Work) -> Bool {
+  /// Runs `work` on a new thread, which then ends. Returns false if none can be started.
+  package static func start(_ work: @escaping @Sendable () -> Void) -> Bool {
     var attributes = pthread_attr_t()
     unsafe pthread_attr_init(&attributes)
     defer { unsafe _ = pthread_attr_destroy(&attributes) }

@@ -1,5 +1,6 @@
 import AudioService
-import Foundation
+import FoundationEssentials
+import Glibc
 import Storage
 import Terms
 

@@ -1,5 +1,5 @@
 import CLinux
-import Foundation
+import Dispatch
 import Glibc
 import Storage
 import Synchronization
@@ -49,7 +49,7 @@ final class Scrub: Sendable {
   }
 
   func start() {
-    Thread.detachNewThread { [self] in
+    _ = Threads.start { [self] in
       stillwave_idle_thread()
       while !isStopped.load(ordering: .relaxed) {
         if !runOnce() { _ = catalog.clock.wait(for: wake, seconds: Self.pauseSeconds) }

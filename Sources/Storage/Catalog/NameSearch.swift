@@ -5,7 +5,8 @@
 // contain every three characters in a row of the query. In SQLite, a shorter query is looked up by the trigrams that
 // begin with it.
 
-import Foundation
+import CUTF8Proc
+import Glibc
 
 enum NameSearch {
   /// Folds a name so that names differing only in case, or in how they encode the same characters, become equal.
@@ -15,48 +16,44 @@ enum NameSearch {
   /// may be one code point or two (as in file names from a Mac). U+0000, which PostgreSQL's text can't contain, becomes
   /// U+FFFD.
   ///
-  /// O(n): Foundation's normalization takes time that grows with the square of a text's length and of a run of
-  /// combining marks (a MiB of "é" as two code points 13 s, 64 KiB of alternating marks 2 s), so it gets pieces. A run
-  /// of more than 30 marks is divided by U+034F (UAX #15 section 13, Stream-Safe Text Format).
+  /// O(n): sorting a run of combining marks would take time that grows with its square, so a run of more than 30 is
+  /// divided by U+034F (UAX #15 section 13, Stream-Safe Text Format).
   static func fold(_ name: String) -> String {
     let cased = name.uppercased().lowercased()
     guard cased.utf8.contains(where: { $0 >= 0x80 || $0 == 0 }) else { return cased }
-    var (folded, piece, length, run) = ("", String.UnicodeScalarView(), 0, 0)
-    folded.reserveCapacity(cased.utf8.count)
-    func flush() {
-      folded += String(piece).precomposedStringWithCanonicalMapping
-      (piece, length) = (String.UnicodeScalarView(), 0)
-    }
+    var (divided, run) = (String.UnicodeScalarView(), 0)
     for scalar in cased.unicodeScalars {
       let count = marks(in: scalar)
       run = count == 0 ? 0 : run + count
-      if run == 0 || run > longestRun, length >= pieceLength { flush() }
       if run > longestRun {
-        piece.append("\u{034F}")
+        divided.append("\u{034F}")
         run = count
       }
-      piece.append(scalar == "\0" ? "\u{FFFD}" : scalar)
-      length += 1
+      divided.append(scalar == "\0" ? "\u{FFFD}" : scalar)
     }
-    flush()
-    return folded
+    return composed(String(divided))
   }
 
-  /// Code points, after which a piece ends before the next character that can't combine with it.
-  private static let pieceLength = 256
   private static let longestRun = 30
 
-  /// The code points that a character's decomposition begins with and that may combine with what precedes them: marks,
-  /// and vowels and final consonants of Hangul and Kirat Rai. Four marks consist of two.
+  /// The number of marks that a character's decomposition begins with and that are sorted with those around them.
   private static func marks(in scalar: Unicode.Scalar) -> Int {
     switch scalar.value {
-    case ..<0x300: return 0
-    case 0x344, 0xF73, 0xF75, 0xF81: return 2
-    case 0x1160...0x11FF, 0x16D40...0x16D7F: return 1
-    default:
-      let category = scalar.properties.generalCategory
-      return category == .nonspacingMark || category == .spacingMark || category == .enclosingMark ? 1 : 0
+    case ..<0x300: 0
+    case 0x344, 0xF73, 0xF75, 0xF81: 2
+    default: scalar.properties.canonicalCombiningClass == .notReordered ? 0 : 1
     }
+  }
+
+  /// Returns a text in Normalization Form C.
+  private static func composed(_ text: String) -> String {
+    var text = text
+    var composed: UnsafeMutablePointer<UInt8>?
+    let options = utf8proc_option_t(UTF8PROC_STABLE.rawValue | UTF8PROC_COMPOSE.rawValue)
+    let count = text.withUTF8 { unsafe utf8proc_map($0.baseAddress, $0.count, &composed, options) }
+    defer { unsafe free(composed) }
+    precondition(count >= 0, "there is no memory for a text")
+    return unsafe String(decoding: UnsafeBufferPointer(start: composed, count: count), as: UTF8.self)
   }
 
   /// Returns the folded texts, one per line.

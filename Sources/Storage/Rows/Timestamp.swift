@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 import Terms
 
 /// A time in UTC, to the millisecond.
@@ -17,7 +17,7 @@ package struct Timestamp: Sendable, Hashable, Comparable {
   /// Identifies this start of this machine; "" if unknown.
   static let boot: String = {
     let text = FileManager.default.contents(atPath: "/proc/sys/kernel/random/boot_id") ?? Data()
-    return String(decoding: text, as: UTF8.self).trimmingCharacters(in: .newlines)
+    return String(decoding: text.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
   }()
 
   /// The time in RFC 3339 format, "2026-11-21T04:05:06.789Z", for the years 0000 to 9999.
