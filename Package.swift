@@ -27,7 +27,6 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
-    .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
     // For tests only: parses openapi.yaml.
     .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
   ],
@@ -35,6 +34,7 @@ let package = Package(
     // C libraries of the system, and declarations missing from the Glibc overlay.
     .systemLibrary(name: "CSndfile", pkgConfig: "sndfile", providers: [.apt(["libsndfile1-dev"])]),
     .systemLibrary(name: "CFFTW", pkgConfig: "fftw3f", providers: [.apt(["libfftw3-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CUTF8Proc", providers: [.apt(["libutf8proc-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
@@ -57,10 +57,7 @@ let package = Package(
     .target(name: "Terms", swiftSettings: strict),
     // The eight siblings, which never import each other.
     .target(name: "HTTP", dependencies: ["Terms", "CLinux", "CZlib"], swiftSettings: strict + checkedInDebug),
-    .target(
-      name: "Storage",
-      dependencies: ["Terms", "CCrypto", "CUTF8Proc", .product(name: "GRDB", package: "GRDB.swift")],
-      swiftSettings: strict),
+    .target(name: "Storage", dependencies: ["Terms", "CCrypto", "CSQLite", "CUTF8Proc"], swiftSettings: strict),
     .target(name: "PostgresStorage", dependencies: ["Terms", "Storage", "CPostgres"], swiftSettings: strict),
     .target(name: "S3Storage", dependencies: ["Terms", "Storage", "CCurl"], swiftSettings: strict),
     .target(name: "Labels", swiftSettings: strict + computing),
@@ -117,25 +114,19 @@ let package = Package(
     .testTarget(
       name: "StorageTests",
       dependencies: [
-        "Terms", "Storage", "PostgresServer", "PresentRows", "S3Storage", "ObjectStore", "Randomness",
+        "Terms", "CSQLite", "Storage", "PostgresServer", "PresentRows", "S3Storage", "ObjectStore", "Randomness",
       ],
       swiftSettings: strict),
     .testTarget(
       name: "PostgresStorageTests",
-      dependencies: [
-        "PostgresStorage", "PostgresServer", "PresentRows", "Storage", "Terms", "Randomness",
-        .product(name: "GRDB", package: "GRDB.swift"),
-      ],
+      dependencies: ["PostgresStorage", "PostgresServer", "PresentRows", "Storage", "Terms", "Randomness"],
       swiftSettings: strict),
     // Starts a PostgreSQL server of its own; for tests.
     .target(
       name: "PostgresServer", dependencies: ["PostgresStorage"], path: "Tests/PostgresServer", swiftSettings: strict),
     .testTarget(
       name: "S3StorageTests",
-      dependencies: [
-        "Terms", "S3Storage", "ObjectStore", "PresentRows", "Storage", "Randomness",
-        .product(name: "GRDB", package: "GRDB.swift"),
-      ],
+      dependencies: ["Terms", "S3Storage", "ObjectStore", "PresentRows", "Storage", "Randomness"],
       swiftSettings: strict),
     // An S3-compatible store that verifies signatures and fails on request; for tests.
     .target(name: "ObjectStore", dependencies: ["HTTP", "Storage"], path: "Tests/ObjectStore", swiftSettings: strict),
@@ -157,7 +148,7 @@ let package = Package(
         "Terms", "AudioService", "AudioIO", "Denoise", "HTTP", "Jobs", "Labels", "Media", "PostgresStorage",
         "Processing", "S3Storage", "Storage", "Waveform", "Webhooks", "CLinux", "Contract", "PresentRows", "Randomness",
         "Receivers",
-        .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
+        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
     .testTarget(

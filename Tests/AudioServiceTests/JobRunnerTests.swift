@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import Synchronization
 import Terms
 import Testing
@@ -30,9 +29,9 @@ import Testing
       engine: { WriteCounter($0) { writes.add(1, ordering: .relaxed) } })
     let job = try bench.waveformJob()
     try bench.makeGate(job.id, "-2")
-    let other = try DatabaseQueue(path: bench.store.catalogPath)
+    let other = try SQLiteConnection(bench.store.catalogPath)
     /// Changes with each transaction of another connection that has written something.
-    func version() throws -> Int? { try other.read { try Int.fetchOne($0, sql: "PRAGMA data_version") } }
+    func version() throws -> Int? { try other.first("PRAGMA data_version") }
     let (before, idle) = (writes.load(ordering: .relaxed), try version())
     bench.runner.submit(job)
     await bench.begun(job.id)
@@ -276,23 +275,18 @@ import Testing
     let job = try bench.waveformJob()
     bench.runner.submit(job)
     await bench.begun(job.id)
-    var configuration = GRDB.Configuration()
-    configuration.busyMode = .timeout(60)
-    let other = try DatabaseQueue(
-      path: bench.configuration.dataDirectory + "/catalog.sqlite", configuration: configuration)
-    try await other.write { db in
-      try db.execute(
-        sql: """
-          CREATE TRIGGER refuse BEFORE UPDATE ON jobs WHEN NEW.state = 'failed'
-          BEGIN SELECT RAISE(FAIL, 'not now'); END
-          """)
-    }
+    let other = try SQLiteConnection(bench.store.catalogPath, patienceSeconds: 60)
+    try other.execute(
+      """
+      CREATE TRIGGER refuse BEFORE UPDATE ON jobs WHEN NEW.state = 'failed'
+      BEGIN SELECT RAISE(FAIL, 'not now'); END
+      """)
     let writes = bench.catalog.changeCount
     try await bench.openGate(job.id)
     // The change is rejected, and rejected again.
     try await bench.eventually { bench.catalog.changeCount >= writes + 2 }
     #expect(try bench.catalog.job(job.id)?.state == .running)
-    try await other.write { db in try db.execute(sql: "DROP TRIGGER refuse") }
+    try other.execute("DROP TRIGGER refuse")
     #expect(try await bench.finished(job.id).state == .failed)
     #expect(try bench.catalog.recording(job.recording)?.waveformState == .failed)
   }

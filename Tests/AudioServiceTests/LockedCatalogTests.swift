@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import HTTP
 import Testing
 
@@ -21,10 +20,8 @@ import Testing
       (.post, target + "/labels?format=srt", "1\n00:00:00,000 --> 00:00:01,000\na\n", .created),
       (.delete, "/v1/jobs/\(waiting.id)", "", .accepted), (.delete, target, "", .noContent),
     ]
-    var unfinished = GRDB.Configuration()
-    unfinished.allowsUnsafeTransactions = true
-    let other = try DatabaseQueue(path: path, configuration: unfinished)
-    try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+    let other = try SQLiteConnection(path)
+    try other.execute("BEGIN IMMEDIATE")
     for (method, target, body, _) in changes {
       let answer = try await bench.respond(method, target, body: body)
       let text = String(decoding: try await answer.body.collect(), as: UTF8.self)
@@ -35,7 +32,7 @@ import Testing
       #expect(try await bench.respond(.get, target).status == .ok, "\(target)")
     }
     #expect(try bench.catalog.recordings(limit: 9).map(\.name).sorted() == ["talk.wav", "talk.wav"])
-    try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+    try other.execute("ROLLBACK")
     for (method, target, body, status) in changes {
       #expect(try await bench.respond(method, target, body: body).status == status, "\(method) \(target)")
     }

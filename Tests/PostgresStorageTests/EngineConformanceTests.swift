@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PostgresServer
 import Synchronization
 import Testing
@@ -17,7 +16,7 @@ struct TestedEngine: CustomTestStringConvertible, Sendable {
     TestedEngine(testDescription: "PostgreSQL") { PostgresEngine(try TestDatabase().settings()) },
     TestedEngine(testDescription: "SQLite") {
       let path = FileManager.default.temporaryDirectory.path + "/stillwave-engine-\(UInt64.random(in: 0...UInt64.max))"
-      return try SQLiteEngine(path: path, migrator: DatabaseMigrator())
+      return try SQLiteEngine(path: path, migrations: [])
     },
   ]
 }

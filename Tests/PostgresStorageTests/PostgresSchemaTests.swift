@@ -1,4 +1,3 @@
-import GRDB
 import PostgresServer
 import Testing
 
@@ -15,21 +14,19 @@ import Testing
 
   @Test("PostgreSQL has every table of SQLite's catalog, with the same columns, types and keys")
   func sameColumns() throws {
-    let sqlite = try DatabaseQueue()
-    try Schema.migrator.migrate(sqlite)
+    let sqlite = try SQLiteConnection(":memory:")
+    try Schema.migrate(sqlite, path: "")
     let types = ["TEXT": "text", "INTEGER": "bigint", "REAL": "double precision", "BLOB": "bytea"]
-    let expected = try sqlite.read { db in
-      try String.fetchAll(
-        db,
-        sql: """
-          SELECT t.name || '.' || c.name || ' ' || c.type || CASE WHEN c."notnull" THEN ' not null' ELSE '' END
-            || CASE WHEN c.pk > 0 THEN ' key ' || c.pk ELSE '' END
-          FROM sqlite_schema AS t, pragma_table_info(t.name) AS c
-          WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND t.name NOT LIKE 'grdb_%'
-            AND t.name NOT LIKE 'recording_names%' AND NOT (t.name = 'recordings' AND c.name = 'number')
-          """)
-    }.map { line in
-      types.reduce(line) { $0.replacing(" " + $1.key, with: " " + $1.value) }
+    let expected = try sqlite.rows(
+      """
+      SELECT t.name || '.' || c.name || ' ' || c.type || CASE WHEN c."notnull" THEN ' not null' ELSE '' END
+        || CASE WHEN c.pk > 0 THEN ' key ' || c.pk ELSE '' END
+      FROM sqlite_schema AS t, pragma_table_info(t.name) AS c
+      WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'
+        AND t.name NOT LIKE 'recording_names%' AND NOT (t.name = 'recordings' AND c.name = 'number')
+      """
+    ).map { row in
+      types.reduce(row.values[0].description) { $0.replacing(" " + $1.key, with: " " + $1.value) }
     }
     let found = try database.run(
       """

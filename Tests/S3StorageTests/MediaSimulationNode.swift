@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import ObjectStore
 import PresentRows
 import Synchronization
@@ -19,7 +18,7 @@ final class SimulatedWorld: Sendable {
     folder = try TemporaryFolder()
     database = try SQLiteEngine(path: folder.path + "/catalog.sqlite")
     // Nothing here has to survive a power failure.
-    try database.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = OFF") }
+    try database.withWriter { try $0.execute("PRAGMA synchronous = OFF") }
   }
 
   var now: Timestamp { Timestamp(milliseconds: milliseconds.load(ordering: .relaxed)) }

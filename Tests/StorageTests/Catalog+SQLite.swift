@@ -1,18 +1,16 @@
-import GRDB
-
 @testable import Storage
 
 // What tests of the SQLite file itself need.
 
 extension Catalog {
-  /// The file's connections.
-  var pool: DatabasePool {
+  /// The engine of a catalog in SQLite.
+  var sqlite: SQLiteEngine {
     guard let engine = engine as? SQLiteEngine else { preconditionFailure("the catalog is not in SQLite") }
-    return engine.pool
+    return engine
   }
 
   /// Opens a catalog with other migrations than those of this version.
-  convenience init(path: String, migrator: DatabaseMigrator) throws(StorageError) {
-    self.init(engine: try SQLiteEngine(path: path, migrator: migrator))
+  convenience init(path: String, migrations: [String]) throws(StorageError) {
+    self.init(engine: try SQLiteEngine(path: path, migrations: migrations))
   }
 }

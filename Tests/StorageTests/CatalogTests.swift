@@ -1,6 +1,6 @@
+import CSQLite
 import Dispatch
 import Foundation
-import GRDBSQLite
 import PresentRows
 import Randomness
 import Synchronization

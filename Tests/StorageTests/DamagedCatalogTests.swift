@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PresentRows
 import Testing
 
@@ -36,7 +35,7 @@ import Testing
   @Test("a catalog with another program's tables, or without one of its own, is damaged")
   func strangeTables() throws {
     try fill()
-    try DatabaseQueue(path: path).write { try $0.execute(sql: "DROP TABLE jobs") }
+    try SQLiteConnection(path).execute("DROP TABLE jobs")
     #expect(throws: StorageError.damagedCatalog(path: path, detail: "its tables are missing")) {
       try Catalog.inspect(path: path)
     }
@@ -45,7 +44,7 @@ import Testing
   @Test("a catalog that lacks a column is damaged")
   func missingColumn() throws {
     try fill()
-    try DatabaseQueue(path: path).write { try $0.execute(sql: "ALTER TABLE recordings RENAME COLUMN sha256 TO sha25") }
+    try SQLiteConnection(path).execute("ALTER TABLE recordings RENAME COLUMN sha256 TO sha25")
     #expect(throws: StorageError.damagedCatalog(path: path, detail: "table recordings lacks columns")) {
       try Catalog(path: path)
     }
@@ -66,9 +65,9 @@ import Testing
   func timeLimit() throws {
     let catalog = try Catalog(path: path)
     // The file is large enough for the interruption to come before its end.
-    try catalog.pool.write { db in
-      try db.execute(sql: "CREATE TABLE ballast (bytes BLOB)")
-      for _ in 0..<64 { try db.execute(sql: "INSERT INTO ballast VALUES (zeroblob(4194304))") }
+    try catalog.sqlite.write { db in
+      try db.run("CREATE TABLE ballast (bytes BLOB)")
+      for _ in 0..<64 { try db.run("INSERT INTO ballast VALUES (zeroblob(4194304))") }
     }
     try catalog.close()
     #expect(try Catalog.inspect(path: path, withinSeconds: 0) == .unverified)
@@ -128,20 +127,17 @@ import Testing
   /// Changes a row without the checks of STRICT, because a flipped bit doesn't respect a column's type.
   private func damage(_ statement: String) throws {
     try setSchema(from: ") STRICT", to: ")")
-    try DatabaseQueue(path: path).write { try $0.execute(sql: statement) }
+    try SQLiteConnection(path).execute(statement)
     try setSchema(from: ")", to: ") STRICT")
   }
 
   private func setSchema(from old: String, to new: String) throws {
-    try DatabaseQueue(path: path).writeWithoutTransaction { db in
-      try db.execute(sql: "PRAGMA writable_schema = ON")
-      try db.execute(
-        sql: """
-          UPDATE sqlite_master SET sql = substr(sql, 1, length(sql) - length(:old)) || :new
-          WHERE type = 'table' AND name IN ('recordings', 'jobs') AND sql LIKE '%' || :old
-          """, arguments: ["old": old, "new": new])
-      guard db.changesCount == 2 else { throw StorageError.corrupt(column: "sql", value: old) }
-    }
+    let changed = try SQLiteConnection(path, settings: "PRAGMA writable_schema = ON").run(
+      """
+      UPDATE sqlite_master SET sql = substr(sql, 1, length(sql) - ?) || ?
+      WHERE type = 'table' AND name IN ('recordings', 'jobs') AND sql LIKE '%' || ?
+      """, [old.count, new, old])
+    guard changed == 2 else { throw StorageError.corrupt(column: "sql", value: old) }
   }
 
   @Test(

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PresentRows
 import Terms
 import Testing
@@ -39,9 +38,7 @@ struct DataFolder {
 
   /// Changes the catalog without the service's knowledge.
   func execute(_ sql: String) throws {
-    let file = try DatabaseQueue(path: store.catalogPath)
-    try file.writeWithoutTransaction { try $0.execute(sql: sql) }
-    try file.close()
+    try SQLiteConnection(store.catalogPath).execute(sql)
   }
 
   func check() throws -> DataCheck.Report {

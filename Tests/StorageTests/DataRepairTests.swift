@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import Testing
 
 @testable import Storage
@@ -101,6 +100,6 @@ import Testing
 
   private func damageSchema() throws {
     // Kept open until the end, so that the log remains.
-    try DatabaseQueue(path: data.store.catalogPath).writeWithoutTransaction { try $0.execute(sql: "DROP TABLE jobs") }
+    try SQLiteConnection(data.store.catalogPath).execute("DROP TABLE jobs")
   }
 }

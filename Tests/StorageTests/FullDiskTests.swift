@@ -1,4 +1,3 @@
-import GRDB
 import Testing
 
 @testable import Storage
@@ -9,7 +8,7 @@ import Testing
     let folder = try TemporaryFolder()
     let catalog = try Catalog(path: folder("catalog.sqlite"))
     try catalog.check()
-    try catalog.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = 1") }
+    try catalog.sqlite.withWriter { try $0.execute("PRAGMA max_page_count = 1") }
     #expect(throws: StorageError.diskFull) {
       try catalog.insert(sample(String(repeating: "x", count: 1_000_000)))
     }

@@ -352,7 +352,7 @@ struct MoveTests {
     ]
     let others: Set = [
       "attempts", "garbage", "removals", "held_keys", "upload_segments", "upload_objects", "heartbeat", "media_folder",
-      "schema_migrations", "server_epoch", "grdb_migrations",
+      "schema_migrations", "server_epoch",
     ]
     let moved = MovedTable.all.flatMap { table in
       table.columns.map { "\(table.name).\($0.name.dropFirst().dropLast())" }

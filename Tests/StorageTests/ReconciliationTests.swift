@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PresentRows
 import Terms
 import Testing
@@ -232,7 +231,7 @@ import Testing
     try upload("sound")
     let before = try folder.contents(of: "data/recordings")
     let older = try olderCatalog()
-    try older.pool.close()
+    try older.sqlite.disconnect()
     let report = start(with: older)
     #expect(report.adopted == 0 && report.orphans == 0 && !report.failures.isEmpty)
     #expect(try folder.contents(of: "data/recordings") == before)
@@ -308,10 +307,9 @@ import Testing
     _ = try catalog.update(recordings[1].id, if: { _ in true }, inserting: job) {
       ($0.waveformState, $0.waveformJob) = (.queued, job.id)
     }
-    try DatabaseQueue(path: store.catalogPath).write { db in
-      try db.execute(sql: "UPDATE recordings SET sample_rate = 0 WHERE id = ?", arguments: [recordings[0].id.text])
-      try db.execute(sql: "UPDATE jobs SET attempts = -1")
-    }
+    let file = try SQLiteConnection(store.catalogPath)
+    try file.run("UPDATE recordings SET sample_rate = 0 WHERE id = ?", [recordings[0].id.text])
+    try file.run("UPDATE jobs SET attempts = -1")
     let report = start()
     #expect(report.healed == 1 && report.forgotten == 1 && report.unreadable == 0 && report.failures == [])
     #expect(try catalog.recording(recordings[0].id) == recordings[0])
@@ -326,9 +324,7 @@ import Testing
   func tending() throws {
     let (damaged, undescribed) = (try upload("sound"), try upload("other"))
     try write("{", to: store.folder(of: undescribed.id) + "/recording.json")
-    try DatabaseQueue(path: store.catalogPath).write { db in
-      try db.execute(sql: "UPDATE recordings SET bytes = 7 WHERE id = ?", arguments: [damaged.id.text])
-    }
+    try SQLiteConnection(store.catalogPath).run("UPDATE recordings SET bytes = 7 WHERE id = ?", [damaged.id.text])
     #expect(try tend() == TendingReport(corrected: 1))
     #expect(try catalog.recording(damaged.id) == damaged)
     #expect(store.description(of: undescribed.id)?.recording == undescribed)
@@ -415,9 +411,7 @@ import Testing
     arguments: ["working_key = 'recordings/' || id || '/audio.wav'", "waveform_key = audio_key"])
   func names(change: String) throws {
     let id = try upload("sound").id
-    try DatabaseQueue(path: store.catalogPath).write { db in
-      try db.execute(sql: "UPDATE recordings SET \(change)")
-    }
+    try SQLiteConnection(store.catalogPath).execute("UPDATE recordings SET \(change)")
     #expect(throws: StorageError.self) { try catalog.recording(id) }
     #expect(start().healed == 1)
     #expect(try catalog.recording(id)?.workingKey == nil && catalog.recording(id)?.waveformKey == nil)

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import Testing
 
 @testable import Storage
@@ -19,21 +18,17 @@ import Testing
   }
 
   private func keys(in path: String) throws -> [String: Set<Int64>] {
-    let file = try DatabaseQueue(path: path)
-    defer { try? file.close() }
-    return try file.read { db in
-      try Dictionary(
-        uniqueKeysWithValues: Self.tables.map { ($0, try Int64.fetchSet(db, sql: "SELECT rowid FROM \($0)")) })
-    }
+    let file = try SQLiteConnection(path)
+    return try Dictionary(
+      uniqueKeysWithValues: Self.tables.map { table in
+        (table, Set(try file.rows("SELECT rowid FROM \(table)").compactMap { Int64($0.values[0]) }))
+      })
   }
 
   /// The pages of a table or an index, and the row IDs on each leaf.
   private func pages(of name: String) throws -> [Int] {
-    let file = try DatabaseQueue(path: path)
-    defer { try? file.close() }
-    return try file.read {
-      try Int.fetchAll($0, sql: "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'", arguments: [name])
-    }
+    try SQLiteConnection(path).rows("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'", [name])
+      .compactMap { Int($0.values[0]) }
   }
 
   /// Flips a bit of a page's first byte, its kind.
@@ -83,9 +78,7 @@ import Testing
       DELETE FROM label_tracks;
       UPDATE noise_profiles SET is_deleted = 1;
       """)
-    let file = try DatabaseQueue(path: path)
-    defer { try? file.close() }
-    #expect(try file.read { try Int.fetchOne($0, sql: "SELECT sum(recordings + abs(bytes)) FROM usage") } == 0)
+    #expect(try SQLiteConnection(path).first("SELECT sum(recordings + abs(bytes)) FROM usage") == 0)
   }
 
   @Test("if nothing can be read, the folders still have the recordings, and every table is listed")

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PresentRows
 import Terms
 import Testing
@@ -55,57 +54,48 @@ import Testing
 
   @Test("a catalog of a newer version is refused and left alone")
   func newerVersion() throws {
-    var newer = Schema.migrator
-    newer.registerMigration("999 from the future") { try $0.execute(sql: "CREATE TABLE future (x)") }
+    let newer = Schema.migrations + ["CREATE TABLE future (x)"]
     let recording = sample()
-    try Catalog(path: path, migrator: newer).insert(recording)
+    try Catalog(path: path, migrations: newer).insert(recording)
     #expect(throws: StorageError.newerSchema(path: path)) { try Catalog(path: path) }
-    #expect(try Catalog(path: path, migrator: newer).recording(recording.id) == recording)
+    #expect(try Catalog(path: path, migrations: newer).recording(recording.id) == recording)
   }
 
   @Test("a second migration changes a catalog once, and a check of it only a copy")
   func secondMigration() throws {
     let recording = sample()
     try Catalog(path: path).insert(recording)
-    var next = Schema.migrator
-    next.registerMigration("2 moods") { try $0.execute(sql: "ALTER TABLE recordings ADD COLUMN mood TEXT") }
+    let next = Schema.migrations + ["ALTER TABLE recordings ADD COLUMN mood TEXT"]
     func mood(_ catalog: Catalog) throws -> String? {
       try catalog.read {
         try $0.row("SELECT coalesce(mood, 'none') AS mood FROM recordings").map { try value($0, "mood") }
       }
     }
     do {
-      let view = try CatalogView(path: path, migrator: next)
+      let view = try CatalogView(path: path, migrations: next)
       #expect(try view.isOlder && mood(view.catalog) == "none")
       #expect(throws: StorageError.self) { try mood(Catalog(path: path)) }
     }
-    for _ in 0..<2 { #expect(try mood(Catalog(path: path, migrator: next)) == "none") }
-    #expect(try !CatalogView(path: path, migrator: next).isOlder)
+    for _ in 0..<2 { #expect(try mood(Catalog(path: path, migrations: next)) == "none") }
+    #expect(try !CatalogView(path: path, migrations: next).isOlder)
   }
 
   @Test("a catalog from before the first release is refused and left alone")
   func unreleasedVersion() throws {
     try Catalog(path: path).close()
-    try DatabaseQueue(path: path).write {
-      try $0.execute(sql: "UPDATE grdb_migrations SET identifier = '1 recordings and jobs'")
-    }
+    let file = try SQLiteConnection(path)
+    try file.execute("PRAGMA user_version = 0")
     #expect(throws: StorageError.unreleasedSchema(path: path)) { try Catalog(path: path) }
     #expect(throws: StorageError.unreleasedSchema(path: path)) { try CatalogView(path: path) }
-    let migrations = try DatabaseQueue(path: path).read {
-      try String.fetchAll($0, sql: "SELECT identifier FROM grdb_migrations")
-    }
-    #expect(migrations == ["1 recordings and jobs"])
+    #expect(try file.first("PRAGMA user_version") == 0)
   }
 
   @Test("a failed migration leaves the catalog unchanged")
   func failedMigration() throws {
     let recording = sample()
     try Catalog(path: path).insert(recording)
-    var broken = Schema.migrator
-    broken.registerMigration("999 broken") {
-      try $0.execute(sql: "DELETE FROM recordings; INSERT INTO nowhere VALUES (1)")
-    }
-    #expect(throws: StorageError.self) { try Catalog(path: path, migrator: broken) }
+    let broken = Schema.migrations + ["DELETE FROM recordings; INSERT INTO nowhere VALUES (1)"]
+    #expect(throws: StorageError.self) { try Catalog(path: path, migrations: broken) }
     #expect(try Catalog(path: path).recording(recording.id) == recording)
   }
 
@@ -119,12 +109,12 @@ import Testing
   @Test("commits are synchronous to the disk, in WAL mode, with foreign keys")
   func pragmas() throws {
     let catalog = try Catalog(path: path)
-    let values = try catalog.pool.writeWithoutTransaction { db in
+    let values = try catalog.sqlite.withWriter { db in
       try ["synchronous", "journal_mode", "foreign_keys", "busy_timeout"].map {
-        try String.fetchOne(db, sql: "PRAGMA \($0)")
+        try db.first("PRAGMA \($0)", as: SQLValue.self)
       }
     }
-    #expect(values == ["2", "wal", "1", "5000"])
+    #expect(values == [.integer(2), .text("wal"), .integer(1), .integer(5000)])
   }
 
   @Test("after a crash, commits are intact and unfinished jobs are found, oldest first")
@@ -149,11 +139,13 @@ import Testing
     let catalog = try Catalog(path: path)
     let recording = sample()
     try catalog.insert(recording)
-    try catalog.pool.write { try $0.execute(sql: "UPDATE recordings SET waveform_state = 'odd'") }
+    try catalog.sqlite.withWriter { try $0.execute("UPDATE recordings SET waveform_state = 'odd'") }
     #expect(throws: StorageError.corrupt(column: "waveform_state", value: "odd")) {
       try catalog.recording(recording.id)
     }
-    try catalog.pool.write { try $0.execute(sql: "UPDATE recordings SET waveform_state = 'ready', warnings = '['") }
+    try catalog.sqlite.withWriter {
+      try $0.execute("UPDATE recordings SET waveform_state = 'ready', warnings = '['")
+    }
     #expect(throws: StorageError.self) { try catalog.recording(recording.id) }
   }
 
@@ -165,9 +157,8 @@ import Testing
       ("recording = 'x' ORDER BY id DESC", "jobs_by_recording"),
       ("(recording = 'x' OR output = 'x') AND state IN ('queued', 'running')", "jobs_by_state"),
     ] {
-      let plan = try catalog.pool.read { db in
-        try Row.fetchAll(db, sql: "EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE \(filter)")
-          .map { $0["detail"] as String }
+      let plan = try catalog.sqlite.read { db in
+        try db.rows("EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE \(filter)").compactMap { $0["detail"]?.description }
       }
       #expect(plan.contains { $0.contains(index) }, "\(plan)")
     }

@@ -1,5 +1,5 @@
+import CSQLite
 import Dispatch
-import GRDB
 import Glibc
 import Synchronization
 import Terms
@@ -30,30 +30,31 @@ extension Catalog {
     let length = try FileSystem.length(of: path)
     if length == 0 { return .new }
     guard length >= 512 else { throw .damagedCatalog(path: path, detail: "it is shorter than a page") }
-    do {
+    do throws(StorageError) {
       // A writable connection would, when it closes, move the log left by a crash into the file.
-      var configuration = Configuration()
-      configuration.readonly = true
-      return try inspect(try DatabaseQueue(path: path, configuration: configuration), withinSeconds: seconds)
-    } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {
+      return try inspect(SQLiteConnection(path, isReadOnly: true), withinSeconds: seconds)
+    } catch .database(SQLITE_INTERRUPT, _) {
       return .unverified
     } catch {
-      throw StorageError(error).naming(path)
+      throw error.naming(path)
     }
   }
 
-  private static func inspect(_ file: DatabaseQueue, withinSeconds seconds: Double) throws -> CatalogCondition {
+  private static func inspect(
+    _ file: SQLiteConnection, withinSeconds seconds: Double
+  ) throws(StorageError) -> CatalogCondition {
+    // The interruption may keep the connection for as long as it was to wait.
     defer { try? file.close() }
     let interruption = Interruption(of: file)
     interruption.begin(after: seconds)
     defer { interruption.end() }
-    return try file.read { db in
-      guard try passes("quick_check", db) else { return .unverified }
+    return try file.transaction("BEGIN") {
+      guard try passes("quick_check", file) else { return .unverified }
       // A row that its index has lost can't be found by its ID and would seem to be deleted.
-      _ = try passes("integrity_check", db)
-      let tables = try String.fetchSet(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'")
+      _ = try passes("integrity_check", file)
+      let tables = try file.rows("SELECT name FROM sqlite_schema WHERE type = 'table'").map { $0.values[0] }
       if tables.isEmpty { return .new }
-      guard tables.isSuperset(of: ["recordings", "jobs", "grdb_migrations"]) else {
+      guard tables.contains(.text("recordings")), tables.contains(.text("jobs")) else {
         throw StorageError.damagedCatalog(path: "", detail: "its tables are missing")
       }
       return .intact
@@ -61,54 +62,26 @@ extension Catalog {
   }
 
   /// Runs a check. Returns false if it was interrupted. Throws `.damagedCatalog` with the first finding.
-  private static func passes(_ check: String, _ db: Database) throws -> Bool {
-    do {
-      let finding = try String.fetchOne(db, sql: "PRAGMA \(check)(1)")
-      guard finding == "ok" else { throw StorageError.damagedCatalog(path: "", detail: finding ?? "no answer") }
+  private static func passes(_ check: String, _ file: SQLiteConnection) throws(StorageError) -> Bool {
+    do throws(StorageError) {
+      let finding = try file.first("PRAGMA \(check)(1)", as: String.self)
+      guard finding == "ok" else { throw .damagedCatalog(path: "", detail: finding ?? "no answer") }
       return true
-    } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {
+    } catch .database(SQLITE_INTERRUPT, _) {
       return false
     }
-  }
-}
-
-extension SQLiteEngine {
-  /// Throws `.damagedCatalog` if a table lacks a column that the migrations create, because a damaged schema can still
-  /// be opened.
-  static func checkColumns(_ db: Database, migrator: DatabaseMigrator) throws {
-    let model = try DatabaseQueue()
-    try migrator.migrate(model)
-    let expected = try model.read(columns)
-    let found = try columns(db)
-    for (table, columns) in expected where !columns.isSubset(of: found[table] ?? []) {
-      throw StorageError.damagedCatalog(path: "", detail: "table \(table) lacks columns")
-    }
-  }
-
-  private static func columns(_ db: Database) throws -> [String: Set<String>] {
-    let rows = try Row.fetchAll(
-      db,
-      sql: """
-        SELECT tables.name AS of_table, columns.name AS name FROM sqlite_master AS tables
-        JOIN pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'
-        """)
-    var columns: [String: Set<String>] = [:]
-    for row in rows.map(SQLRow.init) {
-      columns[try value(row, "of_table") as String, default: []].insert(try value(row, "name"))
-    }
-    return columns
   }
 }
 
 /// Interrupts every statement on a database after some seconds until `end` is called. Does so repeatedly, because an
 /// interruption between two statements has no effect.
 private final class Interruption: Sendable {
-  private let file: DatabaseQueue
+  private let file: SQLiteConnection
   private let isOver = Atomic(false)
   /// A separate queue: a global queue may have no thread left while other work blocks.
   private let queue = DispatchQueue(label: "catalog check")
 
-  init(of file: DatabaseQueue) { self.file = file }
+  init(of file: SQLiteConnection) { self.file = file }
 
   func begin(after seconds: Double) {
     // The catalog is checked while it is opened, before there is a service.

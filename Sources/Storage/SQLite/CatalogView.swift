@@ -1,5 +1,4 @@
 import FoundationEssentials
-import GRDB
 import Glibc
 
 // Reads a catalog without modifying anything next to it. SQLite creates a log and an index of the log (-wal, -shm) even
@@ -21,35 +20,34 @@ final class CatalogView {
 
   /// Opens the catalog at `path`. Throws `.damagedCatalog` if it can't be read, `.newerSchema` or `.unreleasedSchema`.
   /// May need room for a copy in the folder for temporary files.
-  init(path: String, migrator: DatabaseMigrator = Schema.migrator) throws(StorageError) {
-    do {
+  init(path: String, migrations: [String] = Schema.migrations) throws(StorageError) {
+    do throws(StorageError) {
       let lock = FileSystem.parent(of: path) + "/lock"
       if FileSystem.identity(of: path) != nil, try Self.isHeld(lock) {
         isLive = true
         isNew = try Catalog.inspect(path: path, withinSeconds: 3600) == .new
-        let pool = try DatabasePool(path: path, configuration: Self.reading)
-        isOlder = try !isNew && Self.isOlder(pool, than: migrator)
+        let engine = try SQLiteEngine(reading: path)
+        isOlder = try isNew ? false : engine.withWriter { try Self.isOlder($0, than: migrations) }
         if !isOlder, !isNew {
-          try pool.read { try Schema.check($0, path: path, migrator: migrator) }
-          try pool.read { try SQLiteEngine.checkColumns($0, migrator: migrator) }
-          (catalog, copy) = (Catalog(engine: SQLiteEngine(reading: pool, path: path)), nil)
+          try engine.withWriter { try Schema.checkColumns($0, migrations) }
+          (catalog, copy) = (Catalog(engine: engine), nil)
           return
         }
         let folder = try Self.makeFolder()
         copy = folder
-        try pool.backup(to: DatabaseQueue(path: folder + "/catalog.sqlite"))
-        catalog = try Self.open(folder, migrator)
+        try engine.withWriter { _ = try $0.run("VACUUM INTO ?", [folder + "/catalog.sqlite"]) }
+        catalog = try Self.open(folder, migrations)
       } else {
         isLive = false
         let folder = try Self.makeFolder()
-        do {
+        do throws(StorageError) {
           for suffix in ["", "-wal"] where FileSystem.identity(of: path + suffix) != nil {
             try FileSystem.copy(path + suffix, to: folder + "/catalog.sqlite" + suffix)
           }
           let copied = folder + "/catalog.sqlite"
           isNew = try Catalog.inspect(path: copied, withinSeconds: 3600) == .new
-          isOlder = try !isNew && Self.isOlder(DatabaseQueue(path: copied, configuration: Self.reading), than: migrator)
-          catalog = try Self.open(folder, migrator)
+          isOlder = try isNew ? false : Self.isOlder(SQLiteConnection(copied, isReadOnly: true), than: migrations)
+          catalog = try Self.open(folder, migrations)
           copy = folder
         } catch {
           try? FileSystem.remove(folder)
@@ -57,7 +55,7 @@ final class CatalogView {
         }
       }
     } catch {
-      throw Self.naming(path, StorageError(error))
+      throw Self.naming(path, error)
     }
   }
 
@@ -68,22 +66,12 @@ final class CatalogView {
   }
 
   deinit {
-    try? (catalog.engine as? SQLiteEngine)?.pool.close()
+    try? (catalog.engine as? SQLiteEngine)?.disconnect()
     if let copy { try? FileSystem.remove(copy) }
   }
 
-  private static var reading: Configuration {
-    var configuration = Configuration()
-    configuration.readonly = true
-    configuration.busyMode = .timeout(5)
-    return configuration
-  }
-
-  private static func isOlder(_ file: some DatabaseReader, than migrator: DatabaseMigrator) throws -> Bool {
-    try file.read { db in
-      // If the catalog is newer, opening it throws.
-      try !migrator.hasBeenSuperseded(db) && !migrator.hasCompletedMigrations(db)
-    }
+  private static func isOlder(_ file: SQLiteConnection, than migrations: [String]) throws(StorageError) -> Bool {
+    try Schema.version(file, path: "", of: migrations) < migrations.count
   }
 
   private static func makeFolder() throws(StorageError) -> String {
@@ -92,9 +80,9 @@ final class CatalogView {
     return path
   }
 
-  private static func open(_ folder: String, _ migrator: DatabaseMigrator) throws(StorageError) -> Catalog {
+  private static func open(_ folder: String, _ migrations: [String]) throws(StorageError) -> Catalog {
     do {
-      return Catalog(engine: try SQLiteEngine(path: folder + "/catalog.sqlite", migrator: migrator))
+      return Catalog(engine: try SQLiteEngine(path: folder + "/catalog.sqlite", migrations: migrations))
     } catch {
       try? FileSystem.remove(folder)
       throw error

@@ -1,13 +1,24 @@
-import GRDB
+import CSQLite
+import Dispatch
 import Synchronization
 
-/// A catalog in an SQLite file, through GRDB's pool: one writing connection, and readers that see snapshots.
+/// A catalog in an SQLite file: one connection that writes, and others that read snapshots.
 ///
 /// Blocks up to 5 s on another process that writes, or as long as the creator says.
 final class SQLiteEngine: SQLEngine {
-  let pool: DatabasePool
+  private let writer: SQLiteConnection
+  /// Runs what uses the writer.
+  private let writing = DispatchQueue(label: "catalog")
+  private let readers = Mutex(Readers())
+  private let readerPlaces = DispatchSemaphore(value: 5)
   private let file: CatalogFile
   private let isDamaged = Atomic(false)
+
+  private struct Readers {
+    var idle: [SQLiteConnection] = []
+    /// Changes when those in use are to be closed, too; nil once the engine is closed.
+    var generation: Int? = 0
+  }
 
   var dialect: SQLDialect { .sqlite }
 
@@ -16,71 +27,66 @@ final class SQLiteEngine: SQLEngine {
   /// Throws `.newerSchema` or `.unreleasedSchema` if another version of the program wrote it, and `.damagedCatalog` if
   /// it can't be read.
   init(
-    path: String, migrator: DatabaseMigrator = Schema.migrator, patienceSeconds: Double = 5
+    path: String, migrations: [String] = Schema.migrations, patienceSeconds: Double = 5
   ) throws(StorageError) {
-    do {
-      pool = try Self.open(path, patienceSeconds: patienceSeconds)
-      try pool.read { try Schema.check($0, path: path, migrator: migrator) }
-      try migrator.migrate(pool)
-      try pool.read { try Self.checkColumns($0, migrator: migrator) }
+    do throws(StorageError) {
+      // FULL, because in WAL mode NORMAL may lose the last commits in a power failure, which would make a 201 response
+      // a lie. secure_delete overwrites deleted content with zeros; see `eraseTraces`.
+      writer = try SQLiteConnection(
+        path, patienceSeconds: patienceSeconds, settings: "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
+      let mode = try writer.first("PRAGMA journal_mode = WAL", as: String.self)
+      guard mode == "wal" else { throw .database(code: SQLITE_ERROR, message: "the journal mode is \(mode ?? "")") }
+      try Schema.migrate(writer, path: path, migrations)
     } catch {
-      throw StorageError(error).naming(path)
+      throw error.naming(path)
     }
     file = CatalogFile(path: path)
   }
 
-  /// Wraps a catalog that `pool` has opened for reading. It isn't modified, whatever its version.
-  init(reading pool: DatabasePool, path: String) {
-    self.pool = pool
+  /// Opens a catalog for reading. It isn't modified, whatever its version.
+  init(reading path: String) throws(StorageError) {
+    writer = try SQLiteConnection(path, isReadOnly: true, patienceSeconds: 5)
     file = CatalogFile(path: path, makesPrivate: false)
   }
 
-  private static func open(_ path: String, patienceSeconds: Double) throws -> DatabasePool {
-    var configuration = Configuration()
-    configuration.label = "catalog"
-    configuration.foreignKeysEnabled = true
-    configuration.busyMode = .timeout(patienceSeconds)
-    configuration.prepareDatabase { $0.add(function: NameSearch.number) }
-    let pool = try DatabasePool(path: path, configuration: configuration)
-    // NORMAL, GRDB's choice for WAL, may lose the last commits in a power failure, which would make a 201 response a
-    // lie. Only the pool's single writer commits. GRDB overrides the setting after prepareDatabase, so set it here.
-    try pool.writeWithoutTransaction {
-      try $0.execute(sql: "PRAGMA synchronous = FULL")
-      // Overwrites deleted content with zeros; see `eraseTraces`.
-      try $0.execute(sql: "PRAGMA secure_delete = ON")
-    }
-    return pool
-  }
+  /// The writer is closed last, because only it can move the log into the main file.
+  deinit { closeReaders() }
 
   // MARK: Transactions
 
   func read<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
     try checkIntact()
-    do { return try pool.read { try body(SQLiteSession($0)) } } catch { throw noting(error) }
+    readerPlaces.wait()
+    defer { readerPlaces.signal() }
+    do {
+      let (idle, generation) = readers.withLock { ($0.idle.popLast(), $0.generation) }
+      guard generation != nil else {
+        throw StorageError.database(code: SQLITE_MISUSE, message: "the catalog is closed")
+      }
+      // Readers wait for nothing but the recovery of a log, and other processes' last connections.
+      let reader = try idle ?? SQLiteConnection(file.path, isReadOnly: true, patienceSeconds: 10)
+      defer { readers.withLock { if $0.generation == generation { $0.idle.append(reader) } } }
+      return try reader.transaction("BEGIN") { try body(reader) }
+    } catch {
+      throw noting(error)
+    }
   }
 
   func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
     // The writing connection sees its own commits without the index of the log.
-    do { return try pool.writeWithoutTransaction { try body(SQLiteSession($0)) } } catch { throw noting(error) }
+    try withWriter(body)
   }
 
   func write<Value: Sendable>(
     _ isolation: SQLIsolation, _ body: @Sendable (any SQLSession) throws -> Value
   ) throws(StorageError) -> Value {
     try checkUsable()
-    do {
-      return try pool.writeWithoutTransaction { db in
-        var value: Value?
-        try db.inTransaction(.immediate) {
-          value = try body(SQLiteSession(db))
-          return .commit
-        }
-        guard let value else { preconditionFailure("a transaction that was committed has run its body") }
-        return value
-      }
-    } catch {
-      throw noting(error)
-    }
+    return try withWriter { writer in try writer.transaction { try body(writer) } }
+  }
+
+  /// Runs `body` with the writing connection, outside of a transaction.
+  func withWriter<Value>(_ body: (SQLiteConnection) throws -> Value) throws(StorageError) -> Value {
+    do { return try writing.sync { try body(writer) } } catch { throw noting(error) }
   }
 
   // MARK: Condition
@@ -118,38 +124,43 @@ final class SQLiteEngine: SQLEngine {
 
   /// Returns whether there may be more to merge.
   private func mergeNames(_ pages: Int) throws(StorageError) -> Bool {
-    try checkUsable()
-    do {
-      return try pool.write { db in
-        let before = db.totalChangesCount
-        try db.execute(
-          sql: "INSERT INTO recording_names (recording_names, rank) VALUES ('merge', ?)", arguments: [pages])
-        return db.totalChangesCount - before >= 2
-      }
-    } catch {
-      throw noting(error)
+    try write { session in
+      let changes = "SELECT total_changes()"
+      let before = try session.first(changes, as: Int.self) ?? 0
+      try session.run("INSERT INTO recording_names (recording_names, rank) VALUES ('merge', ?)", [pages])
+      return try (session.first(changes, as: Int.self) ?? 0) - before >= 2
     }
   }
 
   /// Moves the contents of the log into the catalog's main file and empties the log, so that this file alone is the
   /// whole catalog and can be copied. Others may keep reading.
   func checkpoint() throws(StorageError) {
-    do {
-      try file.check()
-      try pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
-    } catch {
-      throw StorageError(error)
-    }
+    try file.check()
+    try withWriter { try $0.checkpoint() }
   }
 
   func releaseMemory() {
-    pool.releaseMemoryEventually()
-    // The writing connection does it before this.
-    pool.writeWithoutTransaction { _ in }
+    closeReaders()
+    writing.sync { writer.releaseMemory() }
   }
 
   func close() throws(StorageError) {
     try checkpoint()
-    do { try pool.close() } catch { throw StorageError(error) }
+    try disconnect()
+  }
+
+  /// Closes all connections, and leaves the log as it is if others still have the file open.
+  func disconnect() throws(StorageError) {
+    closeReaders(forever: true)
+    try withWriter { try $0.close() }
+  }
+
+  /// Closes idle readers now and the others after their transaction. Later ones are opened again, unless `forever`.
+  private func closeReaders(forever: Bool = false) {
+    let idle = readers.withLock { readers in
+      defer { readers = Readers(generation: forever ? nil : readers.generation.map { $0 + 1 }) }
+      return readers.idle
+    }
+    withExtendedLifetime(idle) {}
   }
 }

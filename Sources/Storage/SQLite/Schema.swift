@@ -1,5 +1,5 @@
-// The catalog's tables. A migration that has been released is never changed: a new one is added below it, with the
-// next number. Every migration runs in a transaction of its own and is recorded in `grdb_migrations`.
+// The catalog's tables. A migration that has been released is never changed: a new one is added below it. Every
+// migration runs in a transaction of its own, which also counts it in the file's `user_version`.
 //
 // IDs are text, so that sqlite3's shell shows them like the API, and sort by time, so that "newest first" is the
 // primary key in reverse. Times are milliseconds since 1970. Small lists and values used only by clients are JSON.
@@ -14,28 +14,69 @@
 // to. A noise profile's `recording` isn't either: it becomes null when the recording is deleted. A deleted profile
 // keeps its row as long as an unfinished job uses it.
 
-import GRDB
+import CSQLite
 
 enum Schema {
-  /// The name of the first migration. A catalog without it was made before the first release, or by another program.
-  static let firstMigration = "1 first release"
+  /// The scripts of all migrations, oldest first.
+  static let migrations = [recordingsAndJobs + uploadsAndAnswers + labelsAndProfiles + names + usage]
 
-  /// All migrations, oldest first.
-  static var migrator: DatabaseMigrator {
-    var migrator = DatabaseMigrator()
-    migrator.registerMigration(firstMigration) {
-      try $0.execute(sql: recordingsAndJobs + uploadsAndAnswers + labelsAndProfiles + names + usage)
-    }
-    return migrator
+  /// Returns the number of migrations that the catalog has had.
+  ///
+  /// Throws `.newerSchema` if there are more than these, and `.unreleasedSchema` if it has tables but had none: it was
+  /// made before the first release, or by another program.
+  static func version(_ db: SQLiteConnection, path: String, of migrations: [String]) throws(StorageError) -> Int {
+    let version = try db.first("PRAGMA user_version", as: Int.self) ?? 0
+    guard version <= migrations.count else { throw .newerSchema(path: path) }
+    if version < 1, try db.first("SELECT count(*) FROM sqlite_schema") != 0 { throw .unreleasedSchema(path: path) }
+    return version
   }
 
-  /// Throws if this program can't use the catalog, even after its migrations: `.unreleasedSchema` or `.newerSchema`.
-  static func check(_ db: Database, path: String, migrator: DatabaseMigrator = migrator) throws {
-    let applied = try migrator.appliedIdentifiers(db)
-    guard applied.isEmpty || applied.contains(firstMigration) else {
-      throw StorageError.unreleasedSchema(path: path)
+  /// Applies the missing migrations. Foreign keys are checked at the end of each, so a migration can replace a table.
+  ///
+  /// Throws like `version`, or `.damagedCatalog` if a table lacks a column that the migrations create, because a
+  /// damaged schema can still be opened.
+  static func migrate(_ db: SQLiteConnection, path: String, _ migrations: [String] = migrations) throws(StorageError) {
+    if try version(db, path: path, of: migrations) < migrations.count {
+      try db.execute("PRAGMA foreign_keys = OFF")
+      for number in migrations.indices { try migrate(db, path: path, to: number + 1, of: migrations) }
+      try db.execute("PRAGMA foreign_keys = ON")
     }
-    if try migrator.hasBeenSuperseded(db) { throw StorageError.newerSchema(path: path) }
+    try checkColumns(db, migrations)
+  }
+
+  private static func migrate(
+    _ db: SQLiteConnection, path: String, to number: Int, of migrations: [String]
+  ) throws(StorageError) {
+    try db.transaction {
+      // Another process may have done it in the meantime.
+      guard try version(db, path: path, of: migrations) < number else { return }
+      try db.execute(migrations[number - 1])
+      guard try db.rows("PRAGMA foreign_key_check").isEmpty else {
+        throw StorageError.database(code: SQLITE_CONSTRAINT, message: "a migration breaks a foreign key")
+      }
+      try db.execute("PRAGMA user_version = \(number)")
+    }
+  }
+
+  /// Throws `.damagedCatalog` if a table lacks a column that the migrations create.
+  static func checkColumns(_ db: SQLiteConnection, _ migrations: [String]) throws(StorageError) {
+    let model = try SQLiteConnection(":memory:")
+    for script in migrations { try model.execute(script) }
+    let found = try columns(db)
+    for (table, columns) in try columns(model) where !columns.isSubset(of: found[table] ?? []) {
+      throw .damagedCatalog(path: "", detail: "table \(table) lacks columns")
+    }
+  }
+
+  private static func columns(_ db: SQLiteConnection) throws(StorageError) -> [String: Set<String>] {
+    let rows = try db.rows(
+      """
+      SELECT tables.name, columns.name FROM sqlite_schema AS tables
+      JOIN pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'
+      """)
+    return Dictionary(grouping: rows, by: { $0.values[0].description }).mapValues { rows in
+      Set(rows.map { $0.values[1].description })
+    }
   }
 
   /// `name_folded` is `NameSearch.fold(name)`. `heartbeat` has a single row, updated to verify that the catalog is

@@ -1,4 +1,3 @@
-import GRDB
 import Glibc
 
 // A backup is itself a data directory, on which `stillwave serve` could be started:
@@ -74,20 +73,12 @@ package struct Backup: Sendable {
   }
 
   /// Opens a catalog that a service may use.
-  fileprivate static func openLive(_ path: String) throws -> DatabaseQueue {
-    var configuration = Configuration()
-    configuration.busyMode = .timeout(30)
-    return try DatabaseQueue(path: path, configuration: configuration)
+  fileprivate static func openLive(_ path: String) throws(StorageError) -> SQLiteConnection {
+    try SQLiteConnection(path, patienceSeconds: 30)
   }
 
   private func copyCatalog(from path: String, to copy: String) throws(StorageError) {
-    do {
-      let live = try Self.openLive(path)
-      defer { try? live.close() }
-      try live.writeWithoutTransaction { try $0.execute(sql: "VACUUM INTO ?", arguments: [copy]) }
-    } catch {
-      throw StorageError(error).naming(path)
-    }
+    do throws(StorageError) { try Self.openLive(path).run("VACUUM INTO ?", [copy]) } catch { throw error.naming(path) }
     FileSystem.makePrivate(copy)
     try FileDescriptor(path: copy, flags: O_RDWR).sync()
   }
@@ -220,25 +211,24 @@ private struct BackupContents {
   private static func rows(
     madeOf upload: UploadID, in path: String
   ) throws(StorageError) -> (Recording, [(table: String, row: SQLRow)])? {
-    do {
+    do throws(StorageError) {
       let live = try Backup.openLive(path)
-      defer { try? live.close() }
-      return try live.read { db in
-        let found = try Row.fetchOne(
-          db, sql: "SELECT * FROM recordings WHERE id = (SELECT recording FROM uploads WHERE id = ?)",
-          arguments: [upload.text])
-        guard let recording = try found.map({ try RecordingRow(row: SQLRow($0)).recording }) else { return nil }
+      return try live.transaction("BEGIN") {
+        let found = try live.row(
+          "SELECT * FROM recordings WHERE id = (SELECT recording FROM uploads WHERE id = ?)", [upload.text])
+        guard let recording = try found.map({ try RecordingRow(row: $0).recording }) else { return nil }
         let others = try [
           ("jobs", "recording = ? AND kind = 'waveform' AND state = 'succeeded'"), ("label_tracks", "recording = ?"),
           ("label_chunks", "track IN (SELECT id FROM label_tracks WHERE recording = ?)"),
         ].flatMap { table, condition in
-          try Row.fetchAll(db, sql: "SELECT * FROM \(table) WHERE \(condition)", arguments: [recording.id.text])
-            .map { (table: table, row: SQLRow($0)) }
+          try live.rows("SELECT * FROM \(table) WHERE \(condition)", [recording.id.text]).map {
+            (table: table, row: $0)
+          }
         }
         return (recording, others)
       }
     } catch {
-      throw StorageError(error).naming(path)
+      throw error.naming(path)
     }
   }
 

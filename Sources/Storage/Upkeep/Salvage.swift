@@ -1,4 +1,4 @@
-import GRDB
+import CSQLite
 
 // Copies what can still be read of a damaged catalog to a new one, whose indexes are thereby built again.
 //
@@ -30,26 +30,17 @@ struct Salvage: Sendable {
   /// Copies rows from the file `damaged`, which isn't changed, to the new catalog `path`. There are none in a file that
   /// SQLite can't open.
   init(from damaged: String, to path: String) throws(StorageError) {
-    do {
-      var configuration = Configuration()
-      // Called by a trigger.
-      configuration.prepareDatabase { $0.add(function: NameSearch.number) }
-      let target = try DatabaseQueue(path: path, configuration: configuration)
-      defer { try? target.close() }
-      configuration = Configuration()
-      configuration.readonly = true
+    do throws(StorageError) {
+      let target = try SQLiteConnection(path)
       // Otherwise a schema with one damaged entry can't be read at all.
-      configuration.prepareDatabase { try? $0.execute(sql: "PRAGMA writable_schema = ON") }
-      guard let source = try? DatabaseQueue(path: damaged, configuration: configuration) else {
-        losses = try target.read(RowCopy.tables(of:)).map { Loss(table: $0, isIncomplete: true) }
+      let settings = "PRAGMA writable_schema = ON"
+      guard let source = try? SQLiteConnection(damaged, isReadOnly: true, settings: settings) else {
+        losses = try RowCopy.tables(of: target).map { Loss(table: $0, isIncomplete: true) }
         return
       }
-      defer { try? source.close() }
-      self = try source.unsafeRead { source in
-        try target.write { target in try RowCopy(source: source, target: target).copyAll() }
-      }
+      self = try target.transaction { try RowCopy(source: source, target: target).copyAll() }
     } catch {
-      throw StorageError(error).naming(path)
+      throw error.naming(path)
     }
   }
 
@@ -58,18 +49,17 @@ struct Salvage: Sendable {
 
 /// Copies rows from one connection to another.
 private struct RowCopy {
-  let source, target: Database
+  let source, target: SQLiteConnection
   /// How often a table without a readable index is read from another place.
   private static let attemptLimit = 4_000
 
   /// The tables to copy, each after those that its rows refer to: all but those that belong to the new catalog.
-  static func tables(of db: Database) throws -> [String] {
-    try String.fetchAll(
-      db,
-      sql: """
-        SELECT name FROM pragma_table_list WHERE schema = 'main' AND strict AND name NOT IN ('usage', 'heartbeat')
-        ORDER BY EXISTS (SELECT 1 FROM pragma_foreign_key_list(name)), name
-        """)
+  static func tables(of db: SQLiteConnection) throws(StorageError) -> [String] {
+    try db.texts(
+      """
+      SELECT name FROM pragma_table_list WHERE schema = 'main' AND strict AND name NOT IN ('usage', 'heartbeat')
+      ORDER BY EXISTS (SELECT 1 FROM pragma_foreign_key_list(name)), name
+      """)
   }
 
   /// Copies all tables.
@@ -84,38 +74,37 @@ private struct RowCopy {
   /// profiles that are deleted and still used.
   private func recount() throws {
     try target.execute(
-      sql: """
-        DELETE FROM usage;
-        INSERT INTO usage SELECT tenant, sum(recordings), sum(bytes) FROM (
-          SELECT tenant, 1 AS recordings, \(TenantUsage.fileBytes(of: "recordings")) AS bytes FROM recordings
-          UNION ALL SELECT tenant, 0, bytes FROM conversions
-          UNION ALL SELECT tenant, 0, bytes FROM label_tracks
-          UNION ALL SELECT tenant, 0, length(spectrum) FROM noise_profiles WHERE NOT is_deleted
-        ) GROUP BY tenant
-        """)
+      """
+      DELETE FROM usage;
+      INSERT INTO usage SELECT tenant, sum(recordings), sum(bytes) FROM (
+        SELECT tenant, 1 AS recordings, \(TenantUsage.fileBytes(of: "recordings")) AS bytes FROM recordings
+        UNION ALL SELECT tenant, 0, bytes FROM conversions
+        UNION ALL SELECT tenant, 0, bytes FROM label_tracks
+        UNION ALL SELECT tenant, 0, length(spectrum) FROM noise_profiles WHERE NOT is_deleted
+      ) GROUP BY tenant
+      """)
   }
 
   private func copy(_ table: String, _ salvage: inout Salvage) throws {
     let names = "SELECT name FROM pragma_table_info(?)"
-    let present = (try? String.fetchSet(source, sql: names, arguments: [table])) ?? []
-    let columns = try String.fetchAll(target, sql: names, arguments: [table]).filter {
+    let present = (try? source.texts(names, [table])) ?? []
+    let columns = try target.texts(names, [table]).filter {
       // A trigger sets the number of a recording.
       present.contains($0) && !(table == "recordings" && $0 == "number")
     }
     guard !columns.isEmpty else { return salvage.losses.append(Salvage.Loss(table: table, isIncomplete: true)) }
     let list = columns.map { "\"\($0)\"" }.joined(separator: ", ")
     let marks = columns.map { _ in "?" }.joined(separator: ", ")
-    let insert = try target.cachedStatement(sql: "INSERT INTO \(table) (\(list)) VALUES (\(marks))")
+    // A row that was read twice is skipped.
+    let insert = "INSERT INTO \(table) (\(list)) VALUES (\(marks)) ON CONFLICT DO NOTHING"
     var copied = 0
     let key = try Key(of: table, target)
     var loss = Salvage.Loss(table: table)
     let isWhole = try eachRow(of: table, key, "SELECT rowid, \(list) FROM \(table) NOT INDEXED") { row in
       do {
-        try insert.execute(arguments: StatementArguments(row.databaseValues.dropFirst()))
-        copied += 1
-      } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-        let isTwice = [.SQLITE_CONSTRAINT_PRIMARYKEY, .SQLITE_CONSTRAINT_UNIQUE].contains(error.extendedResultCode)
-        if !isTwice, let key { loss.keys.insert(Self.text(key.columns.map { row[$0] ?? .null })) }
+        copied += try target.run(insert, bound: Array(row.values.dropFirst()))
+      } catch StorageError.database(let code, _) where code & 0xFF == SQLITE_CONSTRAINT {
+        if let key { loss.keys.insert(Self.text(key.columns.map { row[$0] ?? .null })) }
       }
     }
     salvage.rows += copied
@@ -125,7 +114,7 @@ private struct RowCopy {
 
   /// Calls `body` with each row that can be read. Returns whether all could. Throws what `body` throws.
   private func eachRow(
-    of table: String, _ key: Key?, _ select: String, _ body: (Row) throws -> Void
+    of table: String, _ key: Key?, _ select: String, _ body: (SQLRow) throws -> Void
   ) throws -> Bool {
     var ranges: [ClosedRange<Int64>] = [1...Int64.max]
     var (attempts, isWhole) = (0, true)
@@ -162,24 +151,39 @@ private struct RowCopy {
 
   /// Reads a range of rows. Returns nil if it could be read to its end. Throws what `body` throws.
   private func read(
-    _ select: String, _ low: Int64, _ high: Int64, _ order: String, _ body: (Row) throws -> Void
+    _ select: String, _ low: Int64, _ high: Int64, _ order: String, _ body: (SQLRow) throws -> Void
   ) throws -> End? {
     var end = End()
     let sql = "\(select) WHERE rowid BETWEEN ? AND ? ORDER BY rowid \(order)"
-    guard let rows = try? Row.fetchCursor(source, sql: sql, arguments: [low, high]) else { return end }
-    while true {
-      let next: Row?
-      do { next = try rows.next() } catch { return end }
-      guard let row = next else { return nil }
+    let isWhole = try readAll(sql, [low, high]) { row in
       try body(row)
-      end.last = row[0]
+      end.last = Int64(row.values[0])
     }
+    return isWhole ? nil : end
+  }
+
+  /// Calls `body` with each row of a result of the damaged file. Returns whether it could be read to its end. Throws
+  /// what `body` throws.
+  private func readAll(
+    _ sql: String, _ arguments: [Int64] = [], _ body: (SQLRow) throws -> Void
+  ) throws -> Bool {
+    var failure: (any Error)?
+    do {
+      try source.eachRow(sql, arguments) { row in
+        do { try body(row) } catch { failure = error }
+        return failure == nil
+      }
+    } catch {
+      return false
+    }
+    if let failure { throw failure }
+    return true
   }
 
   /// Returns the row IDs that an index has, or nil if it can't be read.
   private func rowIDs(_ range: ClosedRange<Int64>, of table: String, _ key: Key) -> [Int64]? {
-    let ids = try? Int64.fetchAll(source, sql: "SELECT rowid FROM \(table) INDEXED BY \"\(key.index)\"")
-    return ids?.filter(range.contains).sorted()
+    let rows = try? source.rows("SELECT rowid FROM \(table) INDEXED BY \"\(key.index)\"")
+    return rows?.compactMap { Int64($0.values[0]) }.filter(range.contains).sorted()
   }
 
   /// The unique index of a table's own key.
@@ -188,11 +192,11 @@ private struct RowCopy {
     let columns: [String]
 
     /// Returns nil if the table has none.
-    init?(of table: String, _ db: Database) throws {
+    init?(of table: String, _ db: SQLiteConnection) throws(StorageError) {
       let indexes = "SELECT name FROM pragma_index_list(?) WHERE \"unique\" ORDER BY origin = 'pk' DESC"
-      guard let index = try String.fetchOne(db, sql: indexes, arguments: [table]) else { return nil }
+      guard let index = try db.texts(indexes, [table]).first else { return nil }
       self.index = index
-      columns = try String.fetchAll(db, sql: "SELECT name FROM pragma_index_info(?)", arguments: [index])
+      columns = try db.texts("SELECT name FROM pragma_index_info(?)", [index])
     }
   }
 
@@ -200,30 +204,27 @@ private struct RowCopy {
   private func addKeys(from key: Key, to loss: inout Salvage.Loss, copied: Int, _ isWhole: Bool) throws {
     let columns = key.columns.map { "\"\($0)\"" }
     let condition = columns.map { "\($0) = ?" }.joined(separator: " AND ")
-    let find = try target.cachedStatement(sql: "SELECT 1 FROM \(loss.table) WHERE \(condition)")
+    let find = "SELECT 1 FROM \(loss.table) WHERE \(condition)"
     let list = """
       SELECT \(columns.joined(separator: ", ")) FROM \(loss.table) INDEXED BY "\(key.index)" ORDER BY \(columns[0])
       """
     var (entries, missing, isIndexWhole) = (0, Set<String>(), false)
     for order in ["ASC", "DESC"] where !isIndexWhole {
-      guard let rows = try? Row.fetchCursor(source, sql: "\(list) \(order)") else { continue }
-      while true {
-        let next: Row?
-        do { next = try rows.next() } catch { break }
-        guard let row = next else {
-          isIndexWhole = true
-          break
-        }
+      isIndexWhole = try readAll("\(list) \(order)") { row in
         entries += 1
-        let values = Array(row.databaseValues)
-        if try Int.fetchOne(find, arguments: StatementArguments(values)) == nil { missing.insert(Self.text(values)) }
+        if try target.rows(find, bound: row.values).isEmpty { missing.insert(Self.text(row.values)) }
       }
     }
     if !isWhole || isIndexWhole && entries > copied { loss.keys.formUnion(missing) }
     loss.isIncomplete = !isWhole && !isIndexWhole
   }
 
-  private static func text(_ values: some Sequence<DatabaseValue>) -> String {
-    values.map { String(describing: $0.storage.value ?? "NULL") }.joined(separator: "/")
+  private static func text(_ values: [SQLValue]) -> String { values.map(\.description).joined(separator: "/") }
+}
+
+extension SQLiteConnection {
+  /// The first column of each row, as text.
+  fileprivate func texts(_ sql: String, _ arguments: [String] = []) throws(StorageError) -> [String] {
+    try rows(sql, arguments).map { $0.values[0].description }
   }
 }
