@@ -114,26 +114,6 @@ struct BackupTests {
     tried("older catalog beside newer recordings") { try losses(of: kept, in: copy) }
   }
 
-  @Test("backup and restore fill an empty folder that is the root of a disk")
-  func mountPoints() throws {
-    // Only root may mount.
-    guard let (first, second) = Disk("size=8g").flatMap({ first in Disk("size=8g").map { (first, $0) } }) else {
-      return
-    }
-    let server = try TestServer()
-    let kept = try uploads(server, Self.clips[..<2])
-    let made = try Command.stillwave("backup", "--data", server.data, "-o", first.path)
-    #expect(made.status == 0, "\(made.errors)")
-    try server.stop()
-    let back = try Command.stillwave("restore", first.path, "--data", second.path)
-    #expect(back.status == 0, "\(back.errors)")
-    for disk in [first, second] {
-      let names = try FileManager.default.contentsOfDirectory(atPath: disk.path)
-      #expect(names.allSatisfy { !$0.contains("partial") })
-    }
-    #expect(try losses(of: kept, in: second.path) == [])
-  }
-
   @Test(
     "root repairs and restores as the user who owns the folder, also where only root can find it, from root's files",
     .enabled(if: geteuid() == 0))
@@ -168,34 +148,6 @@ struct BackupTests {
     for path in try paths(data) + paths(restored) { #expect(isOwned(path), "\(path)") }
   }
 
-  @Test("a damaged backup is restored only with --keep-damaged")
-  func damagedBackup() throws {
-    let server = try TestServer()
-    let kept = try uploads(server, Self.clips[..<2])
-    let (backup, restored) = (server.folder.file("backup"), server.folder.file("restored"))
-    #expect(try Command.stillwave("backup", "--data", server.data, "-o", backup, "--copy").status == 0)
-    try server.stop()
-    let (lost, left) = (kept.keys.sorted()[0], kept.keys.sorted()[1])
-    let audio = "recordings/\(lost)/audio.wav"
-    var bytes = try contents(backup + "/" + audio)
-    bytes[bytes.count / 2] ^= 1
-    try write(bytes, to: backup + "/" + audio)
-
-    let refused = try Command.stillwave("restore", backup, "--data", restored)
-    #expect(refused.status == 1 && refused.errors.contains(audio))
-    #expect(try server.folder.names() == ["backup", "data"], "nothing is left behind")
-
-    #expect(try Command.stillwave("restore", backup, "--data", restored, "--keep-damaged").status == 1)
-    let check = try Command.stillwave("check", "--data", restored, "--json")
-    #expect(check.status == 1)
-    let problems = try JSON(check.output)["problems"].array ?? []
-    #expect(problems.map { $0["code"].string } == ["audio_damaged"])
-    #expect(problems.map { $0["path"].string } == [audio])
-    let again = try TestServer(dataDirectory: restored)
-    #expect(try again.client.get("/v1/recordings/\(left)/audio").body.hashValue == kept[left])
-    try again.stop()
-  }
-
   @Test("backup and restore never overwrite anything, and explain errors")
   func refusals() throws {
     let server = try TestServer()
@@ -219,60 +171,5 @@ struct BackupTests {
     }
     #expect(try server.folder.names() == ["data", "file"])
     #expect(try contents(file) == [1, 2, 3])
-    try server.stop()
-  }
-
-  @Test("check finds errors while the service runs, and --repair repairs them if possible")
-  func check() throws {
-    let server = try TestServer()
-    let ids = try uploads(server, Self.clips[...]).keys.sorted()
-    let sound = try Command.stillwave("check", "--data", server.data, "--json")
-    #expect(sound.status == 0, "\(String(decoding: sound.output, as: UTF8.self))")
-    try server.stop()
-    func path(_ id: String, _ prefix: String) throws -> String {
-      let folder = server.data + "/recordings/\(id)"
-      let names = try FileManager.default.contentsOfDirectory(atPath: folder)
-      return folder + "/" + (try #require(names.first { $0.hasPrefix(prefix) && !$0.hasSuffix(".map") }))
-    }
-    try FileManager.default.removeItem(atPath: path(ids[0], "waveform-"))
-    try FileManager.default.removeItem(atPath: path(ids[1], "recording.json"))
-    let away = server.folder.file("away")
-    try FileManager.default.moveItem(atPath: path(ids[2], "audio."), toPath: away)
-
-    func codes(_ arguments: String...) throws -> (Int32, [String]) {
-      let finished = try Command(try Program.path(), ["check", "--data", server.data, "--json"] + arguments).finish()
-      let problems = try JSON(finished.output)["problems"].array ?? []
-      return (finished.status, problems.compactMap { $0["code"].string }.sorted())
-    }
-    #expect(try codes() == (1, ["audio_missing", "description_outdated", "waveform_missing"]))
-    #expect(try codes("--repair") == (1, ["audio_missing"]))
-    try FileManager.default.moveItem(atPath: away, toPath: server.data + "/recordings/\(ids[2])/audio.wav")
-    #expect(try codes("--repair") == (0, []))
-    try server.restart()
-    let isReady = try eventually { try server.client.recording(ids[0])["waveform"]["state"].string == "ready" }
-    #expect(isReady)
-    try server.stop()
-  }
-
-  @Test("only the owner can access the data folder's files, however they were made")
-  func privacy() throws {
-    let folder = try TemporaryFolder()
-    let data = folder.file("data")
-    func files() throws -> [String] {
-      try FileManager.default.subpathsOfDirectory(atPath: data).map { data + "/" + $0 }
-    }
-    func isPrivate(_ path: String) throws -> Bool {
-      let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int ?? 0
-      return mode & 0o77 == 0
-    }
-    let server = try TestServer(dataDirectory: data)
-    _ = try server.client.uploadReady(Self.clips[0])
-    for path in try files() + [data] { #expect(try isPrivate(path), "\(path)") }
-    try server.stop()
-    for path in try files() + [data] { #expect(unsafe chmod(path, 0o755) == 0) }
-    try server.restart()
-    let isAllPrivate = try eventually { try (files() + [data]).allSatisfy(isPrivate) }
-    #expect(isAllPrivate)
-    try server.stop()
   }
 }

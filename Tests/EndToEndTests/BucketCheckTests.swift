@@ -14,7 +14,7 @@ struct BucketCheckTests {
   init() throws {
     cluster = try BucketCluster()
     node = try cluster.node("one")
-    let recording = try node.client.upload(BadUploadTests.tone.bytes, name: "tone.wav")
+    let recording = try node.client.upload(Clip.tone.bytes, name: "tone.wav")
     id = try #require(recording["id"].string)
     if let job = recording["waveform"]["job"].string { try node.client.succeed(job) }
   }
@@ -37,40 +37,9 @@ struct BucketCheckTests {
     for more in [[], ["--quick"]] {
       let (status, answer, errors) = try cluster.check(more)
       #expect(status == 0 && answer["ok"] == .bool(true), "\(answer) \(errors)")
-      #expect(answer["recordings"].int == 1 && answer["bytes"].int == BadUploadTests.tone.bytes.count)
+      #expect(answer["recordings"].int == 1 && answer["bytes"].int == Clip.tone.bytes.count)
       #expect(codes(answer["problems"]) == [] && codes(answer["notes"]) == [], "\(answer)")
     }
-  }
-
-  @Test func damageIsNamedAndNothingIsChanged() throws {
-    let audio = try key("audio")
-    var bytes = BadUploadTests.tone.bytes
-    bytes[bytes.count - 1] ^= 1
-    try cluster.put(bytes, as: audio)
-    try cluster.put(Array("no pyramid".utf8), as: try key("waveform"))
-    try cluster.put([1, 2, 3], as: "recordings/\(id)/letter.txt")
-    let before = try cluster.objects()
-    let found = try cluster.check()
-    #expect(found.status == 1 && found.answer["ok"] == .bool(false))
-    let counts = found.answer["problem_counts"]
-    #expect(counts["audio_damaged"].int == 1 && counts["waveform_damaged"].int == 1, "\(counts)")
-    #expect(found.answer["note_counts"]["stray_object"].int == 1)
-    #expect(codes(found.answer["problems"]).sorted() == ["audio_damaged", "waveform_damaged"], "\(found.answer)")
-    #expect(codes(found.answer["notes"]) == ["stray_object", "stray_objects"], "\(found.answer)")
-    #expect(codes(try cluster.check(["--quick"]).answer["problems"]) == ["waveform_damaged"])
-    try cluster.remove(audio)
-    #expect(codes(try cluster.check().answer["problems"]).contains("audio_missing"))
-    #expect(try cluster.objects() == before.subtracting([audio]))
-    let lines = try Command(Program.path(), ["check"] + cluster.places).finish().text
-    #expect(lines.contains("problem: \(audio): The audio is missing.\n") && lines.hasSuffix("2 problems\n"), "\(lines)")
-  }
-
-  @Test func recordingsThatARestoredCatalogHasForgottenAreNamed() throws {
-    _ = try cluster.rows("DELETE FROM recordings")
-    let found = try cluster.check()
-    let problems = found.answer["problems"].array ?? []
-    #expect(found.status == 1 && problems.map { $0["code"].string } == ["row_missing"], "\(found.answer)")
-    #expect(problems.first?["path"].string == "recordings/\(id)")
   }
 
   @Test func aBucketThatCanNotBeComparedIsAnErrorAndNothingIsBound() throws {
@@ -105,13 +74,6 @@ struct BucketCheckTests {
     #expect(
       finished.status != 0 && finished.errors.contains("is the folder of one of several nodes"), "\(finished.errors)")
     #expect(!FileManager.default.fileExists(atPath: copy))
-  }
-
-  @Test(.secondTier) func aStoreThatHangsEndsTheCheckWithAnError() throws {
-    cluster.store.command.signal(SIGSTOP)
-    defer { cluster.store.command.signal(SIGCONT) }
-    let found = try cluster.check()
-    #expect(found.status == 1 && found.errors.contains("can't be reached: no answer in time"), "\(found.errors)")
   }
 
   /// A server that refuses the key of the first client that it talks to.

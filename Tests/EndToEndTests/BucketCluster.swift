@@ -27,12 +27,6 @@ final class BucketServer {
   }
 
   deinit { command.signal(SIGKILL) }
-
-  /// Has the store refuse reads of objects whose key contains `part`, and none if it is empty.
-  func refuseReads(of part: String) throws {
-    let pipe = try FileHandle(forUpdating: URL(filePath: folder.file("input")))
-    try pipe.write(contentsOf: Data("refuse \(part)\n".utf8))
-  }
 }
 
 /// A database, a bucket, and nodes that share nothing else.

@@ -30,7 +30,6 @@ import Testing
       #expect(cleaned["format"]["codec"].string == row.codec, "\(row.0.file): \(cleaned)")
       #expect(codes(cleaned) == row.codes, "\(row.0.file): \(cleaned)")
     }
-    try server.stop()
   }
 
   @Test("leading bytes and a missing end of the source aren't reported for the result")
@@ -57,7 +56,6 @@ import Testing
     let samples = [UInt8](repeating: 0, count: 4 * 95_999) + [0, 0, 0xC0, 0x7F]
     floats += Array("data".utf8) + [0x00, 0xDC, 0x05, 0x00] + samples
     #expect(try codes(clean(floats, "nan.wav", server)) == ["non_finite_samples"])
-    try server.stop()
   }
 
   private func codes(_ recording: JSON) -> [String] {

@@ -19,6 +19,9 @@ struct Clip: Sendable, CustomTestStringConvertible {
 
   var testDescription: String { "\(content) as \(kind), \(rate) Hz, \(channels) channels" }
 
+  /// Three seconds of a tone between noise, as most tests upload them.
+  static let tone = WAVFile(Sound.noisy(rate: 8000, channels: 1, seconds: 3, voice: Sound.tone))
+
   static let all = [
     Clip(.tone, .wav16, 8_000, 1), Clip(.tone, .wav16, 44_100, 2), Clip(.sweep, .wav24, 96_000, 2),
     Clip(.tone, .wavFloat, 48_000, 1), Clip(.sweep, .aiff, 22_050, 2), Clip(.tone, .flac, 44_100, 6),

@@ -92,18 +92,6 @@ struct ClusterTests {
     try two.stop()
   }
 
-  @Test func aDeletedRecordingIsGoneFromEveryNode() throws {
-    let (id, job) = try upload(to: one)
-    try one.client.succeed(job)
-    for path in ["/v1/recordings/\(id)", "/v1/recordings/\(id)/audio", "/v1/recordings/\(id)/waveform?width=9"] {
-      #expect(try two.client.get(path).status == 200)
-    }
-    #expect(try one.client.send("DELETE", "/v1/recordings/\(id)").status == 204)
-    for path in ["/v1/recordings/\(id)", "/v1/recordings/\(id)/audio", "/v1/recordings/\(id)/waveform?width=9"] {
-      #expect(try allAnswer(path, 404), "\(path)")
-    }
-  }
-
   @Test func whatIsDeletedOrRenamedIsNotServedAsItWasAlthoughNoNodeHearsOfIt() throws {
     let (id, job) = try upload(to: one)
     try one.client.succeed(job)
@@ -144,38 +132,6 @@ struct ClusterTests {
     #expect(try age() ?? 0 > 5)
     for process in stopped { kill(process, SIGCONT) }
     #expect(try eventually { try age() ?? 9 < 5 && warns() == false })
-  }
-
-  @Test func nodesThatHearNothingOfEachOtherQueueNoMoreJobsThanTheyMayTogether() throws {
-    try one.stop()
-    try two.stop()
-    let nodes = try ["a", "b"].map { try cluster.node($0, "--role", "api", "--max-queued-jobs", "3") }
-    #expect(try eventually { try cluster.feeds().count == 2 })
-    let feeds = try cluster.feeds()
-    for feed in feeds { kill(feed, SIGSTOP) }
-    defer { for feed in feeds { kill(feed, SIGCONT) } }
-    let sound = try LongClip.flac(cluster.folder)
-    let answers = try (0..<3).flatMap { _ in
-      try nodes.map { try $0.client.send("POST", "/v1/recordings", [:], .bytes(sound)) }
-    }
-    #expect(answers.map(\.status) == [201, 201, 201, 429, 429, 429])
-    for answer in answers.suffix(3) { expectProblem(answer, 429, "queue_full") }
-    for node in nodes { #expect(try node.client.get("/v1/recordings").json["recordings"].array?.count == 3) }
-  }
-
-  @Test func aJobIsCancelledThroughAnyNodeAndItsFilesAreRemoved() throws {
-    let (id, job) = try upload(to: one)
-    try one.client.succeed(job)
-    let denoise = try #require(try one.client.denoise(id)["id"].string)
-    #expect(try eventually { try one.client.get("/v1/jobs/\(denoise)").json["state"].string == "running" })
-    let idle = one.workers().isEmpty ? one : two
-    #expect(try idle.client.send("DELETE", "/v1/jobs/\(denoise)").status == 202)
-    for node in [one, two] {
-      #expect(try node.client.follow(denoise)["state"].string == "cancelled")
-      #expect(eventually(withinSeconds: 10) { node.workers().isEmpty })
-    }
-    let folder = cluster.folder.file("media/jobs/\(denoise)")
-    #expect(eventually(withinSeconds: 10) { !FileManager.default.fileExists(atPath: folder) })
   }
 
   @Test func theJobsOfANodeThatDiesAreFinishedByAnother() throws {
@@ -262,50 +218,8 @@ struct ClusterTests {
     try node.client.send("HEAD", upload, ["Tus-Resumable": "1.0.0"])["upload-offset"].flatMap { Int($0) }
   }
 
-  @Test func anUploadGoesOnAtAnyNode() throws {
-    let bytes = BadUploadTests.tone.bytes
-    let upload = try newUpload(bytes.count)
-    var (sent, last) = (0, try one.client.get("/healthz"))
-    for (node, length) in [(one, 1), (two, 5000), (two, 1), (one, 20_000), (two, bytes.count)] {
-      for other in [one, two] { #expect(try offset(of: upload, at: other) == sent) }
-      let piece = Array(bytes[sent..<min(sent + length, bytes.count)])
-      last = try node.client.send(
-        "PATCH", upload, Self.fields.merging(["Upload-Offset": "\(sent)"]) { $1 }, .bytes(piece))
-      sent += piece.count
-      #expect(last.status == 204 && last["upload-offset"] == "\(sent)", "\(last.text)")
-    }
-    let id = try #require(last["stillwave-recording"])
-    for node in [one, two] {
-      #expect(try node.client.get("/v1/recordings/\(id)/audio").body == bytes)
-      #expect(try node.client.send("HEAD", upload, ["Tus-Resumable": "1.0.0"])["stillwave-recording"] == id)
-    }
-    #expect(try FileManager.default.contentsOfDirectory(atPath: cluster.folder.file("media/uploads")).isEmpty)
-  }
-
-  @Test func bytesThatAnEarlierNodeReceivesLateDontCount() throws {
-    let bytes = BadUploadTests.tone.bytes
-    let upload = try newUpload(bytes.count)
-    let late = try Wire(port: one.client.port)
-    let head = Self.fields.merging(["Upload-Offset": "0", "Host": "127.0.0.1", "Content-Length": "\(bytes.count)"]) {
-      $1
-    }
-    late.send("PATCH \(upload) HTTP/1.1\r\n" + head.map { "\($0.key): \($0.value)\r\n" }.joined() + "\r\n")
-    late.send(Array(bytes.prefix(9000)))
-    #expect(try eventually { try offset(of: upload, at: one) == 9000 }, "asking makes them durable")
-    let answer = try two.client.send(
-      "PATCH", upload, Self.fields.merging(["Upload-Offset": "9000"]) { $1 }, .bytes(Array(bytes[9000..<12_000])))
-    #expect(answer.status == 204 && answer["upload-offset"] == "12000", "\(answer.text)")
-    late.send([UInt8](repeating: 0x55, count: bytes.count - 9000))
-    #expect(try late.answer(to: "PATCH").status == 423)
-    for node in [one, two] { #expect(try offset(of: upload, at: node) == 12_000) }
-    let end = try one.client.send(
-      "PATCH", upload, Self.fields.merging(["Upload-Offset": "12000"]) { $1 }, .bytes(Array(bytes[12_000...])))
-    let id = try #require(end["stillwave-recording"])
-    #expect(try two.client.get("/v1/recordings/\(id)/audio").body == bytes)
-  }
-
   @Test func checkComparesTheSharedFolderWithItsCatalog() throws {
-    let bytes = BadUploadTests.tone.bytes
+    let bytes = Clip.tone.bytes
     let (id, job) = try upload(to: one)
     try two.client.succeed(job)
     // An upload that two nodes have written.
@@ -348,27 +262,6 @@ struct ClusterTests {
 
   private func check(_ arguments: [String]) throws -> Command.Finished {
     try Command(Program.path(), ["check"] + arguments).finish(withinSeconds: 60)
-  }
-
-  @Test func aNodeThatFindsAnotherFolderDoesNotStart() throws {
-    let (_, job) = try upload(to: one)
-    try one.client.succeed(job)
-    let other = try #require(PostgresServer.TestServer.shared)
-    let media = "file://" + cluster.folder.file("media")
-    for (url, folder) in [
-      (cluster.url, "file://" + cluster.folder.file("not mounted")),
-      (other.url(database: try other.newDatabase()), media),
-    ] {
-      let command = try Command(
-        Program.path(),
-        [
-          "serve", "--listen", "127.0.0.1:0", "--data", cluster.folder.file("x"), "--catalog", url, "--media", folder,
-          "--node", "x",
-        ])
-      let finished = try command.finish(withinSeconds: 60)
-      #expect(finished.status != 0)
-      #expect(finished.errors.contains("isn't the folder whose recordings the catalog describes"), "\(finished.errors)")
-    }
   }
 
   @Test func rolesDivideTheWork() throws {
@@ -427,31 +320,5 @@ struct ClusterTests {
     #expect(try eventually { try nodes[1].output().contains("Stillwave listens") })
     nodes[1].signal(SIGTERM)
     #expect(try nodes[1].finish(withinSeconds: 60).status == 0)
-  }
-
-  @Test(
-    "a catalog that can't be used stops the start, with the reason",
-    arguments: [
-      (["--catalog", "postgres://x@10.0.0.1/x", "--media", "file:///tmp/x"], "Add ?sslmode=verify-full"),
-      (["--catalog", "mysql://x/y", "--media", "file:///tmp/x"], "--catalog is a URL such as postgres://"),
-      (
-        ["--catalog", "postgres://h/x?target_session_attrs=any", "--media", "file:///tmp/x"],
-        "target_session_attrs must be read-write"
-      ),
-      (["--catalog", "postgres://u:secret@h/x", "--media", "file:///tmp/x"], "isn't accepted on the command line"),
-      (["--catalog", "postgres://h/x"], "--catalog needs --media"),
-      (["--catalog", "postgres://h/x", "--media", "ftp://bucket"], "--media is the URL of a folder"),
-      (["--media", "s3://bucket"], "need --catalog"),
-      (["--media", "file:///tmp/x"], "need --catalog"),
-      (["--role", "worker"], "--role is all, api or work"),
-      (["--node", "../x"], "--node takes letters"),
-    ])
-  func unusable(arguments: [String], reason: String) throws {
-    let command = try Command(
-      Program.path(), ["serve", "--listen", "127.0.0.1:0", "--data", cluster.folder.file("x")] + arguments)
-    let finished = try command.finish(withinSeconds: 60)
-    #expect(finished.status != 0)
-    #expect(finished.errors.contains(reason), "\(finished.errors)")
-    #expect(!finished.errors.contains("secret"))
   }
 }

@@ -5,34 +5,6 @@ import Testing
 
 /// The same work, file by file without a service.
 struct CommandTests {
-  private static let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-    .appendingPathComponent("../WaveformTests/Golden").standardized.path
-
-  /// audiowaveform's own files: NAME.zSCALE.bBITS[.split].(dat|json).
-  @Test func waveformWritesWhatAudiowaveformWrites() throws {
-    let folder = try TemporaryFolder()
-    let names = try FileManager.default.contentsOfDirectory(atPath: Self.golden).sorted().filter {
-      $0.hasSuffix(".dat") || $0.hasSuffix(".json")
-    }
-    var written = 0
-    for name in names {
-      let parts = name.split(separator: ".").map(String.init)
-      guard parts.count >= 4, parts[1].hasPrefix("z"), parts[2].hasPrefix("b") else { continue }
-      // The small scales and one coarse one; the module's own tests cover every combination.
-      guard ["z256", "z512"].contains(parts[1]) else { continue }
-      let output = folder.file(name)
-      let finished = try Command.stillwave(
-        "waveform", "\(Self.golden)/\(parts[0]).wav", "-o", output, "--scale", String(parts[1].dropFirst()), "--bits",
-        String(parts[2].dropFirst()), "--channels", parts[3] == "split" ? "split" : "mix", "--progress", "none")
-      try #require(finished.status == 0, "\(name): \(finished.errors)")
-      #expect(finished.output.isEmpty && finished.errors.isEmpty)
-      #expect(try contents(output) == contents("\(Self.golden)/\(name)"), "\(name)")
-      written += 1
-    }
-    #expect(written > 50)
-    #expect(try folder.names().count == written, "nothing else is left in the folder")
-  }
-
   @Test func denoiseWritesACleanerFileOfTheSameKind() throws {
     let folder = try TemporaryFolder()
     let sound = Sound.noisy(rate: 22_050, channels: 2, voice: Sound.tone)
@@ -65,20 +37,6 @@ struct CommandTests {
         try FileManager.default.removeItem(atPath: folder.file(name))
       }
     }
-  }
-
-  @Test func residueAndResultMakeUpTheSource() throws {
-    let folder = try TemporaryFolder()
-    let sound = Sound.noisy(rate: 16_000, channels: 1, voice: Sound.tone)
-    try write(WAVFile(sound).bytes, to: folder.file("in.wav"))
-    for output in ["denoised", "residue"] {
-      let finished = try Command.stillwave(
-        "denoise", folder.file("in.wav"), "-o", folder.file("\(output).wav"), "--noise", "0.2-1.3", "--output", output)
-      #expect(finished.status == 0)
-    }
-    let parts = try ["denoised", "residue"].map { try WAVFile(reading: contents(folder.file("\($0).wav"))).sound }
-    let sum = zip(parts[0].channels[0], parts[1].channels[0]).map(+)
-    #expect(zip(sum, sound.channels[0]).allSatisfy { abs($0 - $1) < 4 / 32768 })
   }
 
   @Test func noiseRegionsAreLinesOrOneObject() throws {
@@ -142,7 +100,7 @@ struct CommandTests {
   @Test func aFailureLeavesNothingBehindAndSaysWhy() throws {
     let folder = try TemporaryFolder()
     let (sound, text) = (folder.file("in.wav"), folder.file("in.txt"))
-    try write(BadUploadTests.tone.bytes, to: sound)
+    try write(Clip.tone.bytes, to: sound)
     try write(Array("no sound".utf8), to: text)
     let out = folder.file("out.dat")
     let cleaned = folder.file("out.wav")
@@ -204,6 +162,15 @@ struct CommandTests {
     let second = try Command.stillwave("serve", "--listen", "127.0.0.1:0", "--data", server.data)
     #expect(second.status != 0 && second.errors.contains("--data"))
     #expect(try server.client.get("/healthz").status == 200)
-    try server.stop()
+  }
+
+  @Test func theHTTPServersLimitsAreFlags() throws {
+    let server = try TestServer("--max-head-bytes", "500", "--max-request-line-bytes", "200", "--max-head-fields", "9")
+    server.client.followsContract = false
+    #expect(try server.client.get("/healthz", ["X-Long": String(repeating: "x", count: 600)]).status == 431)
+    #expect(try server.client.get("/healthz?" + String(repeating: "x", count: 300)).status == 414)
+    let many = Dictionary(uniqueKeysWithValues: (0..<12).map { ("X-\($0)", "") })
+    #expect(try server.client.get("/healthz", many).status == 431)
+    #expect(try server.client.get("/healthz").status == 200)
   }
 }

@@ -47,7 +47,6 @@ import Testing
     // At the end, ffmpeg's Vorbis decoder is off by half a block, its MP3 decoder by the padding.
     let slack = ["ogg": 0.003, "mp3": 0.06][format] ?? 0.0001
     #expect(abs(sound.seconds - duration) < slack, "\(sound.seconds) \(duration)")
-    try server.stop()
   }
 
   @Test(
@@ -69,19 +68,6 @@ import Testing
       #expect(abs(Double(peak) - Double(number + 1) / 10) < 0.04, "channel \(number): \(peak)")
     }
     #expect(try server.client.conversion("/v1/recordings/\(id)/audio?format=mp3").status == 200)
-    try server.stop()
-  }
-
-  @Test("sound that ffmpeg reads can be converted right after the 201: the request waits for its decoding")
-  func early() throws {
-    let server = try TestServer()
-    let source = try contents(Self.source("m4a", in: server.folder))
-    for attempt in 1...3 {
-      let id = try #require(try server.client.upload(source, name: "\(attempt).m4a")["id"].string)
-      let answer = try server.client.conversion("/v1/recordings/\(id)/audio?format=wav")
-      #expect(answer.status == 200, "\(answer.text)")
-    }
-    try server.stop()
   }
 
   @Test("if ffmpeg would mix up channels, Opus is rejected with an explanation")
@@ -92,65 +78,5 @@ import Testing
     let id = try #require(try server.client.uploadReady(contents(path))["id"].string)
     expectProblem(try server.client.conversion("/v1/recordings/\(id)/audio?format=opus"), 422, "unsupported_output")
     #expect(try server.client.conversion("/v1/recordings/\(id)/audio?format=ogg").status == 200)
-    try server.stop()
-  }
-
-  @Test("a conversion is made once, served in ranges, kept across a restart, and deleted with its recording")
-  func kept() throws {
-    let server = try TestServer()
-    let id = try #require(
-      try server.client.uploadReady(contents(Self.source("m4a", in: server.folder)), name: "a.m4a")["id"].string)
-    let target = "/v1/recordings/\(id)/audio?format=flac"
-    let whole = try server.client.conversion(target)
-    let tag = try #require(whole["etag"])
-    #expect(whole.status == 200 && whole["cache-control"] == "private, max-age=31536000, immutable")
-    try server.crash()
-    try server.restart()
-    let part = try server.client.get(target, ["Range": "bytes=100-199", "If-Range": tag])
-    #expect(part.status == 206 && part.body == Array(whole.body[100...199]))
-    #expect(try server.client.send("HEAD", target)["content-length"] == "\(whole.body.count)")
-    #expect(try server.client.get(target, ["If-None-Match": tag]).status == 304)
-    let download = try server.client.get("\(target)&download=1")
-    #expect(download["content-disposition"]?.contains("a.flac") == true)
-    let jobs = try server.client.get("/v1/jobs?recording=\(id)").json["jobs"].array ?? []
-    #expect(jobs.count { $0["kind"].string == "convert" } == 1)
-    #expect(try server.client.delete("/v1/recordings/\(id)").status == 204)
-    #expect(try server.leftovers() == [])
-    try server.stop()
-  }
-
-  @Test("a recording already in the requested format is served unchanged")
-  func same() throws {
-    let server = try TestServer()
-    let bytes = BadUploadTests.tone.bytes
-    let id = try #require(try server.client.uploadReady(bytes)["id"].string)
-    #expect(try server.client.conversion("/v1/recordings/\(id)/audio?format=wav").body == bytes)
-    expectProblem(
-      try server.client.conversion("/v1/recordings/\(id)/audio?format=aiff"), 400, "invalid_parameter",
-      parameter: "format")
-    try server.stop()
-  }
-
-  @Test("beyond the limit, the least recently requested conversion is removed")
-  func bounded() throws {
-    let server = try TestServer("--max-conversion-bytes", "60000")
-    let id = try #require(try server.client.uploadReady(BadUploadTests.tone.bytes)["id"].string)
-    for format in ["flac", "mp3", "ogg", "opus", "flac"] {
-      #expect(try server.client.conversion("/v1/recordings/\(id)/audio?format=\(format)").status == 200)
-    }
-    let files = try server.leftovers().filter { $0.contains("converted-") }
-    let bytes = try files.map { try contents("\(server.data)/\($0)").count }.reduce(0, +)
-    #expect(!files.isEmpty && bytes <= 60_000, "\(files) \(bytes)")
-    try server.stop()
-  }
-
-  @Test("without ffmpeg, a format that lacks the rate is rejected with an explanation")
-  func withoutFFmpeg() throws {
-    let server = try TestServer("--ffmpeg", "/nonexistent/ffmpeg")
-    let file = try contents(Self.source("wav", in: server.folder))
-    let id = try #require(try server.client.uploadReady(file)["id"].string)
-    expectProblem(try server.client.conversion("/v1/recordings/\(id)/audio?format=opus"), 422, "unsupported_output")
-    #expect(try server.client.conversion("/v1/recordings/\(id)/audio?format=mp3").status == 200)
-    try server.stop()
   }
 }

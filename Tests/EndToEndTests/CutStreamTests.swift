@@ -76,7 +76,6 @@ import Testing
     let times = try (table.pictureTimes(path), table.pictureTimes(cleaned))
     #expect(times.0.first == times.1.first && times.0.count == times.1.count)
     if piece.file.hasSuffix("ts") { #expect(times.0 == times.1) }
-    try server.stop()
   }
 
   /// Within a millisecond.

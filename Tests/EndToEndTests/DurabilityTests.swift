@@ -22,7 +22,7 @@ struct DurabilityTests {
 
   @Test func anUploadThatWasAcknowledgedSurvivesACrash() throws {
     let server = try TestServer()
-    let bytes = BadUploadTests.tone.bytes
+    let bytes = Clip.tone.bytes
     let uploaded = try server.client.upload(bytes, name: "kept.wav")
     try server.crash()
     try server.restart()
@@ -34,21 +34,6 @@ struct DurabilityTests {
     #expect(try server.client.get("/v1/recordings/\(id)/audio").body == bytes)
     try server.client.succeed(try #require(uploaded["waveform"]["job"].string))
     #expect(try server.client.recording(id)["waveform"]["state"] == .string("ready"))
-    try server.stop()
-  }
-
-  @Test func aRepeatAfterACrashGetsTheFirstAnswer() throws {
-    let server = try TestServer()
-    let bytes = BadUploadTests.tone.bytes
-    func send() throws -> Answer {
-      try server.client.send("POST", "/v1/recordings?name=a.wav", ["Idempotency-Key": "once"], .bytes(bytes))
-    }
-    let first = try send()
-    try server.crash()
-    try server.restart()
-    let second = try send()
-    #expect(second.status == 201 && second.body == first.body && second["location"] == first["location"])
-    #expect(try server.client.get("/v1/recordings").json["recordings"].array?.count == 1)
     try server.stop()
   }
 
@@ -140,19 +125,34 @@ struct DurabilityTests {
     try server.stop()
   }
 
-  @Test func aStoppingServiceLeavesItsJobsToTheNextStart() throws {
+  @Test func stoppingEndsTheChildrenBeforeTheLastRequests() throws {
+    let server = try TestServer("--grace-period", "600")
+    let recording = try server.client.upload(try LongClip.flac(server.folder), name: "long.flac")
+    kill(try freezeWorker(server, of: try #require(recording["waveform"]["job"].string)), SIGCONT)
+    let slow = try Wire(port: server.client.port)
+    #expect(slow.send("POST /v1/recordings HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nRIFF"))
+    #expect(try eventually { try server.leftovers().contains { $0.hasPrefix("incoming/") } })
+    server.command.signal(SIGTERM)
+    #expect(eventually { server.workers().isEmpty })
+    // It's waiting for the rest of the upload.
+    #expect(server.command.isRunning)
+    slow.close()
+    #expect(try server.command.finish(withinSeconds: 60).status == 0)
+  }
+
+  @Test func aStreamOfEventsEndsWithTheServiceAndGoesOnWithTheNext() throws {
     let server = try TestServer()
-    let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)
-    let asked = try server.client.denoise(source, #"{"noise":{"start":1,"end":3}}"#)
-    let job = try #require(asked["id"].string)
-    let worker = try freezeWorker(server, of: job)
-    defer { kill(worker, SIGCONT) }
+    let recording = try server.client.upload(try LongClip.flac(server.folder), name: "long.flac")
+    let path = "/v1/jobs/\(try #require(recording["waveform"]["job"].string))/events"
+    let wire = try Wire(port: server.client.port)
+    wire.send("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    #expect(eventually { wire.hasInput })
     try server.stop()
-    #expect(Processes.naming(server.data).isEmpty)
+    func ids(_ answer: Answer) -> [Substring] { answer.text.matches(of: /id: (.*)\n/).map(\.1) }
+    let seen = ids(try wire.answer(to: "GET"))
     try server.restart()
-    try server.client.succeed(job)
-    let output = try #require(asked["result"]["recording"].string)
-    #expect(try server.client.get("/v1/recordings/\(output)/audio").status == 200)
+    let rest = try server.client.get(path, ["Last-Event-ID": String(try #require(seen.last))])
+    #expect(rest.text.contains("event: done\n") && Set(ids(rest)).isDisjoint(with: seen), "\(rest.text)")
     try server.stop()
   }
 
@@ -160,7 +160,7 @@ struct DurabilityTests {
   func disconnectingDuringAnUploadLeavesNothing(_ kind: String) throws {
     let server = try TestServer()
     let wire = try Wire(port: server.client.port)
-    let half = Array(BadUploadTests.tone.bytes.prefix(30_000))
+    let half = Array(Clip.tone.bytes.prefix(30_000))
     let head = "POST /v1/recordings HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     switch kind {
     case "with a length": wire.send(head + "Content-Length: 48044\r\n\r\n")
@@ -181,43 +181,11 @@ struct DurabilityTests {
     let server = try TestServer("--grace-period", "0.1")
     let wire = try Wire(port: server.client.port)
     wire.send("POST /v1/recordings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 48044\r\n\r\n")
-    wire.send(Array(BadUploadTests.tone.bytes.prefix(30_000)))
+    wire.send(Array(Clip.tone.bytes.prefix(30_000)))
     let hasBegun = try eventually { try server.leftovers().contains { $0.hasPrefix("incoming/") } }
     #expect(hasBegun)
     try server.stop()
     #expect(try wire.answer(to: "POST").status == 408)
     #expect(try !server.leftovers().contains { $0.hasPrefix("incoming/") })
-  }
-
-  @Test func aCrashDuringAnUploadLeavesNothingAfterTheNextStart() throws {
-    let server = try TestServer()
-    let wire = try Wire(port: server.client.port)
-    wire.send("POST /v1/recordings HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 48044\r\n\r\n")
-    wire.send(Array(BadUploadTests.tone.bytes.prefix(30_000)))
-    let hasBegun = try eventually { try server.leftovers().contains { $0.hasPrefix("incoming/") } }
-    #expect(hasBegun)
-    try server.crash()
-    try server.restart()
-    try server.expectNothingKept()
-    try server.stop()
-  }
-
-  @Test func anUploadInPiecesOfAnySizeIsOneRecording() throws {
-    let server = try TestServer()
-    let bytes = BadUploadTests.tone.bytes
-    for size in [1, 7, 4096, 100_000] {
-      var offset = 0
-      let answer = try server.client.send(
-        "POST", "/v1/recordings", [:],
-        .pieces(length: nil) {
-          // Single bytes for the header and the first samples, the rest in one piece.
-          let count = size == 1 && offset > 2000 ? bytes.count : size
-          defer { offset = min(offset + count, bytes.count) }
-          return offset < bytes.count ? Array(bytes[offset..<min(offset + count, bytes.count)]) : nil
-        })
-      #expect(answer.status == 201 && answer.json["bytes"].int == bytes.count, "\(answer.text)")
-      #expect(try server.client.get("/v1/recordings/\(answer.json["id"].string ?? "")/audio").body == bytes)
-    }
-    try server.stop()
   }
 }

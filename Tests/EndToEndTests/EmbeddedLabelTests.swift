@@ -90,7 +90,6 @@ import Testing
     #expect(
       found.count == 2 && found[1].hasPrefix("2.0–5.") && found[1].hasSuffix("Zwei ü") || found[1] == Self.chapters[1])
     #expect(recording["warnings"] == .array([]))
-    try server.stop()
   }
 
   @Test("chapters that mkvmerge wrote without ends last until the next")
@@ -102,7 +101,6 @@ import Testing
     try Tool.mkvmerge.run(["-q", "-o", path, "--chapters", folder.file("simple.txt"), sound])
     let (recording, tracks) = try upload(path)
     #expect(try labels(try #require(tracks.first), of: recording).labels.first == Self.label(0, 2.5, "Intro"))
-    try server.stop()
   }
 
   @Test("subtitles of an MP4, MOV and M4A, with a chapter track beside them", arguments: ["mp4", "mov", "m4a"])
@@ -119,7 +117,6 @@ import Testing
     let subtitles = [Self.label(0.5, 1, "Hello I <3 you & me"), Self.subtitles[1]]
     #expect(try labels(tracks[1], of: recording).labels == subtitles)
     #expect(try labels(tracks[2], of: recording).labels == subtitles)
-    try server.stop()
   }
 
   @Test("SubRip, SubStation Alpha and WebVTT in Matroska, by ffmpeg and mkvmerge", arguments: [true, false])
@@ -150,18 +147,6 @@ import Testing
       #expect(voices.labels == [Self.label(0.5, 1.5, "Hello world & all"), Self.label(2, 3, "end")])
       #expect(voices.words == [Self.label(0.5, 1, "Hello"), Self.label(1, 1.5, "world & all")])
     }
-    try server.stop()
-  }
-
-  @Test("WebVTT in WebM by ffmpeg")
-  func webm() throws {
-    let path = try ffmpeg(
-      "clip.webm", Self.sine + ["-i", "@a.vtt", "-map", "0", "-map", "1", "-c:a", "libopus", "-c:s", "copy"])
-    let (recording, tracks) = try upload(path)
-    let voices = try labels(try #require(tracks.first), of: recording)
-    #expect(voices.labels == [Self.label(0.5, 1.5, "Hello world & all"), Self.label(2, 3, "end")])
-    #expect(voices.words == [Self.label(0.5, 1, "Hello"), Self.label(1, 1.5, "world & all")])
-    try server.stop()
   }
 
   @Test("lyrics in tags", arguments: ["mp3", "flac", "ogg", "opus", "m4a", "wav"])
@@ -200,7 +185,6 @@ import Testing
     #expect(
       try labels(tracks[0], of: recording).labels.map { $0.suffix(5) } == ["5 One", "wo <3"].map { $0.suffix(5) })
     #expect(recording["warnings"] == .array([]), "\(recording["warnings"])")
-    try server.stop()
   }
 
   @Test("a cleaned film keeps its own chapters and subtitles and shows its source's tracks")
@@ -211,9 +195,7 @@ import Testing
         + ["-map", "0", "-map", "1", "-map", "2", "-map_chapters", "3", "-c:s", "mov_text"] + MediaClip.h264)
     let (source, tracks) = try upload(path)
     #expect(tracks.count == 2)
-    let job = try server.client.denoise(try #require(source["id"].string), MediaClip.cleaning)
-    try server.client.succeed(try #require(job["id"].string))
-    let id = try #require(job["result"]["recording"].string)
+    let id = try #require(try server.client.cleaned(source)["id"].string)
     let inherited = try self.tracks(of: id)
     #expect(inherited.map { $0["id"].string } == tracks.map { $0["id"].string })
     #expect(inherited.allSatisfy { $0["inherited"] == .bool(true) })
@@ -227,44 +209,5 @@ import Testing
       ).finish()
       #expect(told.lines.filter { !$0.isEmpty } == ["chapter,One", "chapter,Zwei ü"])
     }
-    try server.stop()
-  }
-
-  @Test("text that is damaged is reported, and the recording is good")
-  func damaged() throws {
-    let plain = try ffmpeg("plain.mp3", Self.sine + ["-c:a", "libmp3lame", "-id3v2_version", "0"])
-    let frame = Array("SYLT".utf8) + [0, 0, 0, 7, 0, 0, 3, 101, 110, 103, 9, 1, 0]
-    let tag = Array("ID3".utf8) + [4, 0, 0, 0, 0, 0, UInt8(frame.count)] + frame
-    let path = folder.file("bad.mp3")
-    try write(tag + contents(plain), to: path)
-    let (recording, tracks) = try upload(path)
-    #expect(tracks.isEmpty && recording["waveform"]["state"].string == "ready")
-    #expect(recording["warnings"].array?.map { $0["code"].string } == ["embedded_labels"])
-    #expect(recording["warnings"][0]["detail"].string?.contains("timed lyrics") == true)
-    try server.stop()
-  }
-
-  @Test("tracks found in a file are the user's to change, and a rebuilt waveform doesn't bring them back")
-  func rebuilt() throws {
-    let path = try ffmpeg("clip.ogg", Self.sine + ["-metadata", "LYRICS=One"])
-    let (recording, tracks) = try upload(path)
-    let id = try #require(recording["id"].string)
-    let track = "/v1/recordings/\(id)/labels/\(try #require(tracks.first?["id"].string))"
-    let tag = try #require(try server.client.get(track)["etag"])
-    #expect(try server.client.send("DELETE", track, ["If-Match": tag]).status == 204)
-    try server.stop()
-    let media = server.data + "/recordings/\(id)"
-    for name in try FileManager.default.contentsOfDirectory(atPath: media) where name.hasSuffix(".pyramid") {
-      try FileManager.default.removeItem(atPath: media + "/" + name)
-    }
-    let again = try TestServer(dataDirectory: server.data)
-    _ = try again.client.get("/v1/recordings/\(id)/waveform")
-    #expect(
-      try eventually {
-        let now = try again.client.recording(id)
-        return now["waveform"]["state"].string == "ready" && now["waveform"]["job"] != recording["waveform"]["job"]
-      })
-    #expect(try again.client.get("/v1/recordings/\(id)/labels").json["tracks"] == .array([]))
-    try again.stop()
   }
 }

@@ -35,7 +35,6 @@ struct FenceTests {
       for field in ["CapEff", "CapPrm"] { #expect(thread[Substring(field)] == "0000000000000000", "\(thread)") }
     }
     _ = try server.client.follow(job)
-    try server.stop()
   }
 
   @Test func theMapOfALongFileIsStoredNextToIt() throws {
@@ -47,6 +46,5 @@ struct FenceTests {
     let names = try FileManager.default.contentsOfDirectory(atPath: server.data + "/recordings/\(id)").sorted()
     #expect(names.count == 4 && names.prefix(2) == ["audio.mp3", "audio.mp3.map"], "\(names)")
     #expect(try eventually { try server.leftovers().allSatisfy { $0.hasPrefix("recordings") } })
-    try server.stop()
   }
 }

@@ -3,12 +3,6 @@ import Testing
 
 /// API calls used by the tests.
 extension HTTPClient {
-  /// A figure of the metrics that is a whole number; nil if there is none of that name.
-  func metric(_ name: String) throws -> Int? {
-    let line = try get("/metrics").text.split(separator: "\n").first { $0.hasPrefix(name + " ") }
-    return line.flatMap { Int($0.dropFirst(name.count + 1)) }
-  }
-
   /// Uploads a file as the raw body; expects 201.
   func upload(_ bytes: [UInt8], name: String) throws -> JSON {
     let answer = try send(
@@ -97,4 +91,21 @@ extension HTTPClient {
 
 func escaped(_ text: String) -> String {
   text.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? text
+}
+
+/// Expects a problem document (RFC 9457) with the members that openapi.yaml gives every error.
+func expectProblem(
+  _ answer: Answer, _ status: Int, _ code: String, parameter: String? = nil,
+  sourceLocation: SourceLocation = #_sourceLocation
+) {
+  #expect(answer.status == status, "\(answer.text)", sourceLocation: sourceLocation)
+  #expect(answer["content-type"] == "application/problem+json", sourceLocation: sourceLocation)
+  let problem = answer.json
+  #expect(problem["code"].string == code, sourceLocation: sourceLocation)
+  #expect(problem["status"].int == status, sourceLocation: sourceLocation)
+  for member in ["type", "title", "detail"] {
+    #expect(problem[member].string?.isEmpty == false, "\(member)", sourceLocation: sourceLocation)
+  }
+  if let parameter { #expect(problem["parameter"].string == parameter, sourceLocation: sourceLocation) }
+  #expect(answer["x-request-id"] != nil, sourceLocation: sourceLocation)
 }

@@ -122,6 +122,5 @@ struct KeyTests {
     for name in [audit, audit + ".1"] {
       #expect(String(decoding: try contents(name), as: UTF8.self).contains("\"action\":\"POST /v1/recordings\""))
     }
-    try server.stop()
   }
 }

@@ -12,7 +12,7 @@ struct LargeUploadTests {
   func halfAGigabyteCostsTheServiceHardlyAnyMemory(_ kind: String) throws {
     let server = try TestServer()
     // One-time allocations of the first upload aren't counted.
-    let small = try server.client.uploadReady(BadUploadTests.tone.bytes)
+    let small = try server.client.uploadReady(Clip.tone.bytes)
     #expect(small["waveform"]["state"] == .string("ready"))
     let before = Processes.anonymousKilobytes(of: server.processID)
     #expect(before > 0)
@@ -38,6 +38,5 @@ struct LargeUploadTests {
     #expect(try server.client.delete("/v1/recordings/\(id)").status == 204)
     highest = max(highest, Processes.anonymousKilobytes(of: server.processID))
     #expect(highest - before < Self.allowedKilobytes, "\(before) KB before, \(highest) KB at the most")
-    try server.stop()
   }
 }

@@ -44,7 +44,6 @@ import Testing
       let furthest = zip(first, second).map { abs($0 - $1) }.max() ?? .max
       #expect(furthest <= Self.rounding, "\(told)")
     }
-    try server.stop()
   }
 
   @Test("a loss caused by the container is reported")
@@ -59,7 +58,6 @@ import Testing
     let (recording, _, _) = try clean(path, "a.webm", server)
     #expect(recording["format"]["codec"].string == "opus")
     #expect(recording["warnings"].array?.map { $0["code"].string } == ["lossy_result"])
-    try server.stop()
   }
 
   /// Cleans without removing any noise. Returns the new recording, its file, and the source's codec.
@@ -67,10 +65,7 @@ import Testing
     _ path: String, _ name: String, _ server: TestServer
   ) throws -> (recording: JSON, path: String, codec: String?) {
     let source = try server.client.uploadReady(contents(path), name: name)
-    let job = try server.client.denoise(
-      try #require(source["id"].string), MediaClip.cleaning)
-    try server.client.succeed(try #require(job["id"].string))
-    let id = try #require(job["result"]["recording"].string)
+    let id = try #require(try server.client.cleaned(source)["id"].string)
     let out = server.folder.file("cleaned-\(name)")
     try write(try server.client.get("/v1/recordings/\(id)/audio").body, to: out)
     return (try server.client.recording(id), out, source["format"]["codec"].string)

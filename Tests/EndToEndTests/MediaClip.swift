@@ -71,6 +71,17 @@ func ffmpegLines(_ words: [String]) throws -> [String] {
 }
 
 extension HTTPClient {
+  /// Cleans a recording, by default so that its beeps don't change; returns the new one.
+  func cleaned(_ recording: JSON, _ json: String = MediaClip.cleaning) throws -> JSON {
+    try cleaned(try #require(recording["id"].string), json)
+  }
+
+  func cleaned(_ id: String, _ json: String = MediaClip.cleaning) throws -> JSON {
+    let job = try denoise(id, json)
+    try succeed(try #require(job["id"].string))
+    return try recording(try #require(job["result"]["recording"].string))
+  }
+
   /// Returns where the beeps near the given seconds begin in a recording's waveform, searched within 50 ms, from the
   /// samples.
   func beeps(in id: String, near seconds: [Double]) throws -> [Double] {

@@ -34,10 +34,7 @@ import Testing
   /// Cleans a file; returns the new recording and its file.
   private func clean(_ path: String, _ name: String) throws -> (recording: JSON, path: String) {
     let source = try server.client.uploadReady(contents(path), name: name)
-    let job = try server.client.denoise(
-      try #require(source["id"].string), MediaClip.cleaning)
-    try server.client.succeed(try #require(job["id"].string))
-    let id = try #require(job["result"]["recording"].string)
+    let id = try #require(try server.client.cleaned(source)["id"].string)
     let out = server.folder.file("cleaned-\(name)")
     try write(try server.client.get("/v1/recordings/\(id)/audio").body, to: out)
     return (try server.client.recording(id), out)
@@ -64,7 +61,6 @@ import Testing
       recording["video"]
         == (name == "song.m4a"
           ? .null : .object(["codec": .string("h264"), "width": .number(64), "height": .number(48)])))
-    try server.stop()
   }
 
   @Test("a phone's video keeps its rotation, time, place, and camera")
@@ -86,7 +82,6 @@ import Testing
       let (before, after) = (try told(path, entries), try told(out, entries))
       #expect(before.sorted() == after.sorted() && !after.joined().isEmpty, "\(entries)")
     }
-    try server.stop()
   }
 
   @Test("an old camera's video keeps its title, its place and its chapters")
@@ -109,7 +104,6 @@ import Testing
       #expect(try told(path, entries) == after && !after.joined().isEmpty, "\(entries)")
     }
     #expect(try told(out, "stream_tags=language").contains("stream|tag:language=deu"))
-    try server.stop()
   }
 
   /// Turns the second video track into a data track by overwriting its handler and codec name.
@@ -136,7 +130,6 @@ import Testing
     #expect(recording["warnings"] == .array([]))
     #expect(try packets(out, "0:2") == packets(path, "0:2"))
     #expect(try told(out, "stream=codec_tag_string").contains("stream|codec_tag_string=tmcd"))
-    try server.stop()
   }
 
   @Test("data that can't be written is omitted with a warning")
@@ -146,7 +139,6 @@ import Testing
     #expect(recording["warnings"].array?.map { $0["code"].string } == ["tracks_left_out"])
     #expect(recording["warnings"][0]["detail"].string?.contains("1 track of data") == true)
     #expect(try packets(out, "0:v:0") == packets(path, "0:v:0"))
-    try server.stop()
   }
 
   @Test("a Matroska film keeps attachments, subtitles, and chapters, but not a cover")
@@ -166,7 +158,6 @@ import Testing
       try told(out, "stream=codec_type").sorted()
         == ["attachment", "audio", "subtitle", "video"].map { "stream|codec_type=\($0)" })
     #expect(try told(out, "stream_tags=filename").contains("stream|tag:filename=texts.srt"))
-    try server.stop()
   }
 
   @Test("a track that the container can't hold doesn't fail the job")
@@ -182,6 +173,5 @@ import Testing
     let (recording, out) = try clean(path, "texts.mp4")
     #expect(recording["warnings"].array?.map { $0["code"].string } == ["tracks_left_out"])
     #expect(try packets(out, "0:v:0") == packets(path, "0:v:0"))
-    try server.stop()
   }
 }

@@ -54,9 +54,7 @@ import Testing
     #expect(abs(try #require(recording["format"]["duration"].double) - MediaClip.seconds) < 0.15)
 
     let id = try #require(recording["id"].string)
-    let job = try server.client.denoise(id, MediaClip.cleaning)
-    try server.client.succeed(try #require(job["id"].string))
-    let cleaned = try server.client.recording(try #require(job["result"]["recording"].string))
+    let cleaned = try server.client.cleaned(id)
     #expect(cleaned["format"]["container"].string == container && cleaned["format"]["codec"].string == codec)
     #expect(cleaned["format"]["frames"] == recording["format"]["frames"])
     let isOther = container != clip.container || codec != clip.codec
@@ -72,7 +70,6 @@ import Testing
     let out = server.folder.file("cleaned-\(clip.fileName)")
     try write(file, to: out)
     #expect(try Self.pictures(out) == Self.pictures(path))
-    try server.stop()
   }
 
   /// The time of each picture, if the file has it, and its packet's checksum.
@@ -105,21 +102,16 @@ import Testing
     let id = try #require(recording["id"].string)
     let slice = try server.client.get("/v1/recordings/\(id)/waveform?start=0.5&end=0.6&scale=1")
     #expect(slice.status == 200, "\(slice.text.prefix(300))")
-    let job = try server.client.denoise(id, MediaClip.cleaning)
-    try server.client.succeed(try #require(job["id"].string))
-    let cleaned = try #require(job["result"]["recording"].string)
+    let cleaned = try #require(try server.client.cleaned(id)["id"].string)
     let again = try server.client.get("/v1/recordings/\(cleaned)/audio").body
     #expect(try server.client.uploadReady(again, name: name)["video"] == recording["video"])
-    try server.stop()
   }
 
   @Test("H.264 in a program stream becomes a transport stream, in which pictures keep their times")
   func programStream() throws {
     let server = try TestServer()
     let source = try server.client.uploadReady(contents(Fixture.path("gst.mpg")), name: "gst.mpg")
-    let job = try server.client.denoise(try #require(source["id"].string), MediaClip.cleaning)
-    try server.client.succeed(try #require(job["id"].string))
-    let id = try #require(job["result"]["recording"].string)
+    let id = try #require(try server.client.cleaned(source)["id"].string)
     let cleaned = try server.client.recording(id)
     #expect(cleaned["format"]["container"].string == "ts" && cleaned["format"]["codec"].string == "aac")
     #expect(cleaned["name"].string?.hasSuffix(".ts") == true)
@@ -130,7 +122,6 @@ import Testing
     try write(answer.body, to: path)
     let times = try PositionTableTests().pictureTimes(Fixture.path("gst.mpg"))
     #expect(try PositionTableTests().pictureTimes(path) == times && times.count == 25)
-    try server.stop()
   }
 
   private static func emptied(_ file: [UInt8], from place: Int) -> [UInt8] {
@@ -163,6 +154,5 @@ import Testing
       let isFault = ended["state"].string != "succeeded" && ended["error"]["status"].int ?? 500 >= 500
       #expect(!isFault, "\(ended)")
     }
-    try server.stop()
   }
 }

@@ -56,35 +56,12 @@ struct PictureTests {
       }
     }
     #expect(try folder.names().filter { $0.contains("out.") } == ["out.png", "out.svg"], "nothing else is left")
-    try server.stop()
-  }
-
-  @Test func theCleanedSoundIsDrawnOverItsSourceWhileItIsMade() throws {
-    let server = try TestServer()
-    let client = server.client
-    let source = try client.uploadReady(LongClip.wave())
-    let id = try #require(source["id"].string)
-    let job = try client.denoise(id, #"{"noise":{"start":1,"end":3}}"#)
-    let target = "/v1/recordings/\(id)/waveform.png?overlay=\(job["result"]["recording"].string ?? "")"
-    var growing: [[UInt8]] = []
-    try client.succeed(try #require(job["id"].string)) { _ in
-      let answer = try client.get(target)
-      #expect(answer.status == 200 && size(answer.body) == [1000, 200])
-      if answer["cache-control"] == "no-store" { growing.append(answer.body) }
-    }
-    #expect(Set(growing).count >= 3, "drawn \(growing.count) times on the way")
-    let whole = try client.get(target)
-    #expect(whole["cache-control"] == "private, max-age=31536000, immutable")
-    #expect(growing.first != whole.body, "what was drawn early is a part")
-    let again = try client.send("GET", target, ["If-None-Match": whole["etag"] ?? ""])
-    #expect(again.status == 304 && again.body.isEmpty)
-    try server.stop()
   }
 
   @Test func optionsThatDoNotFitAreExplained() throws {
     let folder = try TemporaryFolder()
     let sound = folder.file("in.wav")
-    try write(BadUploadTests.tone.bytes, to: sound)
+    try write(Clip.tone.bytes, to: sound)
     for (arguments, words) in [
       (["-o", folder.file("a.dat"), "--width", "9"], "pictures"),
       (["-o", folder.file("a.json"), "--axis"], "pictures"),

@@ -45,17 +45,4 @@ import Testing
       #expect(finished.status == 0, "\(clip.frames) frames, \(clip.rate) Hz: \(finished.errors)")
     }
   }
-
-  @Test("the plain request cleans each")
-  func request() throws {
-    let server = try TestServer()
-    let client = server.client
-    let ids = try Self.clips.map { try #require(try client.upload($0.bytes, name: "a.wav")["id"].string) }
-    for (clip, id) in zip(Self.clips, ids) {
-      let asked = try client.send("POST", "/v1/recordings/\(id)/denoise", [:], .none)
-      try #require(asked.status == 202, "\(asked.text)")
-      let job = try client.follow(try #require(asked.json["id"].string))
-      #expect(job["state"] == .string("succeeded"), "\(clip.frames) frames, \(clip.rate) Hz: \(job)")
-    }
-  }
 }

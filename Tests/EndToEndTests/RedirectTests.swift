@@ -31,7 +31,7 @@ struct RedirectTests {
 
   @Test func aWholeFileAndARangeOfItComeFromTheStoreAsTheNodeWouldSendThem() throws {
     let (node, plain) = (try cluster.node("one", "--s3-redirects", "60"), try cluster.node("two"))
-    let bytes = BadUploadTests.tone.bytes
+    let bytes = Clip.tone.bytes
     let recording = try node.client.upload(bytes, name: #"Grüße "a".wav"#)
     let path = "/v1/recordings/\(try #require(recording["id"].string))/audio"
     for target in [path, "\(path)?download=1", "\(path)?format=wav"] {
@@ -49,13 +49,11 @@ struct RedirectTests {
       #expect(answer.status == 206 && answer.body == expected.body, "\(range)")
       #expect(answer["content-range"] == expected["content-range"])
     }
-    try node.stop()
-    try plain.stop()
   }
 
   @Test func whatTheStoreCanNotAnswerComesFromTheNode() throws {
     let node = try cluster.node("one", "--s3-redirects", "60")
-    let bytes = BadUploadTests.tone.bytes
+    let bytes = Clip.tone.bytes
     let recording = try node.client.upload(bytes, name: "tone.wav")
     let path = "/v1/recordings/\(try #require(recording["id"].string))/audio"
     let head = try node.client.send("HEAD", path)
@@ -80,13 +78,11 @@ struct RedirectTests {
     try cluster.put([1, 2, 3], as: key)
     let cold = try cluster.node("two", "--s3-redirects", "60")
     #expect(try cold.client.get(path).status == 410)
-    try node.stop()
-    try cold.stop()
   }
 
   @Test func aConversionComesFromTheStoreOnceItIsThere() throws {
     let node = try cluster.node("one", "--s3-redirects", "60")
-    let recording = try node.client.upload(BadUploadTests.tone.bytes, name: "tone.wav")
+    let recording = try node.client.upload(Clip.tone.bytes, name: "tone.wav")
     let path = "/v1/recordings/\(try #require(recording["id"].string))/audio?format=flac&download=1"
     let made = try node.client.conversion(path)
     #expect(made.status == 200 || made.status == 307, "\(made.text)")
@@ -95,31 +91,18 @@ struct RedirectTests {
     #expect(expected.status == 200 && answer.body == expected.body)
     #expect(answer["content-type"] == expected["content-type"])
     #expect(answer["content-disposition"]?.contains("tone.flac") == true)
-    try node.stop()
   }
 
   @Test func clientsAreSentToTheAddressThatTheyReachTheStoreAt() throws {
     let origin = "https://media.example.com:8443"
     let node = try cluster.node("one", "--s3-redirects", "60", "--s3-public-endpoint", origin)
-    let recording = try node.client.upload(BadUploadTests.tone.bytes, name: "tone.wav")
+    let recording = try node.client.upload(Clip.tone.bytes, name: "tone.wav")
     let answer = try node.client.get("/v1/recordings/\(try #require(recording["id"].string))/audio")
     #expect(answer.status == 307 && answer["location"]?.hasPrefix("\(origin)/sounds/stillwave/recordings/") == true)
     // The page plays sound from there, and nothing else comes from there.
     let policy = try #require(try node.client.get("/")["content-security-policy"])
     #expect(policy.contains("media-src 'self' \(origin);") && policy.contains("connect-src 'self';"), "\(policy)")
     #expect(try node.client.get("/metrics").text.contains("stillwave_store_redirects_total 1\n"))
-    try node.stop()
-  }
-
-  @Test func anAddressCanBeUsedForItsTimeByWhoeverHasItAndOnlyForItsFile() throws {
-    let node = try cluster.node("one", "--s3-redirects", "2")
-    let recording = try node.client.upload(BadUploadTests.tone.bytes, name: "tone.wav")
-    let (location, answer) = try follow(node, "/v1/recordings/\(try #require(recording["id"].string))/audio")
-    #expect(answer.status == 200)
-    #expect(try ask(location.replacing("audio.wav", with: "recording.json")).status == 403)
-    #expect(try ask(location.replacing("X-Amz-Expires=2", with: "X-Amz-Expires=3600")).status == 403)
-    #expect(try eventually(withinSeconds: 10) { try ask(location).status == 403 })
-    try node.stop()
   }
 
   @Test func keysAndTokensAreCheckedBeforeAndTheAuditLogHasNoAddress() throws {
@@ -134,7 +117,7 @@ struct RedirectTests {
       "one", "--s3-redirects", "3600", "--keys", keys, "--token-secret-file", secrets, "--audit-log", audit)
     let bearer = ["Authorization": "Bearer \(key)"]
     let created = try node.client.send(
-      "POST", "/v1/recordings?name=a.wav", bearer, .bytes(BadUploadTests.tone.bytes))
+      "POST", "/v1/recordings?name=a.wav", bearer, .bytes(Clip.tone.bytes))
     let id = try #require(created.json["id"].string, "\(created.text)")
     for fields in [[:], ["Authorization": "Bearer \(String(repeating: "x", count: 40))"]] {
       let refused = try node.client.get("/v1/recordings/\(id)/audio", fields)
@@ -149,21 +132,5 @@ struct RedirectTests {
     try node.stop()
     let log = try String(contentsOfFile: audit, encoding: .utf8)
     #expect(log.contains("\"status\":307") && !log.contains("X-Amz-Signature"))
-  }
-
-  @Test(
-    "a setting of redirects that makes no sense is explained at the start",
-    arguments: [
-      (["--s3-redirects", "700000"], "--s3-redirects is 0, for never, or at most 604800 seconds"),
-      (["--s3-public-endpoint", "https://x"], "needs --s3-redirects"),
-      (["--s3-redirects", "60", "--s3-public-endpoint", "x/y"], "--s3-public-endpoint is http:// or https://"),
-    ])
-  func unusable(arguments: [String], reason: String) throws {
-    let command = try Command(
-      Program.path(),
-      ["serve", "--listen", "127.0.0.1:0", "--data", cluster.folder.file("x")] + cluster.arguments + arguments)
-    let finished = try command.finish(withinSeconds: 60)
-    #expect(finished.status != 0)
-    #expect(finished.errors.contains(reason), "\(finished.errors)")
   }
 }

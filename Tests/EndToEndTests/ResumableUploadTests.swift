@@ -6,7 +6,7 @@ import Testing
 /// Uploads in pieces over broken connections and killed services: reported bytes stay, and the result is a single
 /// recording.
 struct ResumableUploadTests {
-  static let bytes = BadUploadTests.tone.bytes
+  static let bytes = Clip.tone.bytes
 
   fileprivate struct Upload {
     let server: TestServer
@@ -40,13 +40,12 @@ struct ResumableUploadTests {
     }
 
     /// Sends a PATCH that announces all of the rest but sends only a part.
-    func begin(_ offset: Int, announcing: [UInt8], sending count: Int, chunked: Bool = false) throws -> Wire {
+    func begin(_ offset: Int, announcing: [UInt8], sending count: Int) throws -> Wire {
       let wire = try Wire(port: server.client.port)
       var fields = Self.fields(offset)
       fields["Host"] = "127.0.0.1"
-      fields[chunked ? "Transfer-Encoding" : "Content-Length"] = chunked ? "chunked" : "\(announcing.count)"
+      fields["Content-Length"] = "\(announcing.count)"
       wire.send("PATCH \(path) HTTP/1.1\r\n" + fields.map { "\($0.key): \($0.value)\r\n" }.joined() + "\r\n")
-      if chunked { wire.send(String(announcing.count, radix: 16) + "\r\n") }
       wire.send(Array(announcing.prefix(count)))
       return wire
     }
@@ -71,23 +70,6 @@ struct ResumableUploadTests {
     }
   }
 
-  @Test(arguments: ["with a length", "chunked"])
-  func bytesBeforeAResetAreKeptAndTheUploadContinues(_ kind: String) throws {
-    let server = try TestServer()
-    let upload = try Upload(server)
-    for end in [1, 7000, 7001, 30_000] {
-      let offset = try upload.offset()
-      let rest = Array(Self.bytes.dropFirst(offset))
-      let wire = try upload.begin(offset, announcing: rest, sending: end - offset, chunked: kind == "chunked")
-      let hasCome = try eventually { try upload.partLength() == end }
-      #expect(hasCome)
-      wire.close()
-      #expect(try upload.offset() == end)
-    }
-    try upload.expectWhole(try upload.patch(30_000, Array(Self.bytes.dropFirst(30_000))))
-    try server.stop()
-  }
-
   @Test func aReportedOffsetSurvivesACrash() throws {
     let server = try TestServer()
     let upload = try Upload(server)
@@ -107,19 +89,6 @@ struct ResumableUploadTests {
     let offset = try last.offset()
     #expect((21_000...21_500).contains(offset))
     try last.expectWhole(try last.patch(offset, Array(Self.bytes.dropFirst(offset))))
-    try server.stop()
-  }
-
-  @Test func aNewConnectionTakesOverFromAHangingOne() throws {
-    let server = try TestServer()
-    let upload = try Upload(server)
-    let hanging = try upload.begin(0, announcing: Self.bytes, sending: 10_000)
-    let hasCome = try eventually { try upload.offset() == 10_000 }
-    #expect(hasCome)
-    try upload.expectWhole(try upload.patch(10_000, Array(Self.bytes.dropFirst(10_000))))
-    let answer = try hanging.answer(to: "PATCH")
-    expectProblem(answer, 423, "upload_locked")
-    try server.stop()
   }
 
   /// The service is killed as soon as the disk shows that the end of the upload has reached this point.
@@ -149,47 +118,6 @@ struct ResumableUploadTests {
     // The client doesn't know if its last request succeeded, so it asks and sends the rest, which may be empty.
     try after.expectWhole(try after.patch(offset, Array(Self.bytes.dropFirst(offset))))
     #expect(try !server.leftovers().contains { $0.hasPrefix("uploads/") })
-    try server.stop()
-  }
-
-  @Test func aStoppingServiceKeepsTheBytesOfAStalledRequest() throws {
-    let server = try TestServer("--grace-period", "0.1")
-    let upload = try Upload(server)
-    let wire = try upload.begin(0, announcing: Self.bytes, sending: 12_345)
-    let hasCome = try eventually { try upload.partLength() == 12_345 }
-    #expect(hasCome)
-    try server.stop()
-    expectProblem(try wire.answer(to: "PATCH"), 408, "request_timeout")
-    try server.restart()
-    #expect(try Upload.again(upload, server).offset() == 12_345)
-    try server.stop()
-  }
-
-  @Test func anUploadThatIsNotAudioIsRejectedWithItsLastByte() throws {
-    let server = try TestServer()
-    let text = Array("This is no sound at all.\n".utf8)
-    let upload = try Upload(server, length: text.count)
-    expectProblem(try upload.patch(0, text), 415, "unsupported_media")
-    expectProblem(try upload.patch(0, text), 415, "unsupported_media")
-    try server.stop()
-    try server.restart()
-    #expect(try Upload.again(upload, server).head().status == 415)
-    try server.expectNothingKept()
-    try server.stop()
-  }
-
-  @Test func anAbandonedUploadIsRemoved() throws {
-    let server = try TestServer()
-    let begun = try Upload(server)
-    try server.stop()
-    // New bytes extend the expiry. Until they arrive, it's a day away, however long that takes.
-    try server.restart("--upload-expiry", "1", "--max-open-uploads", "1")
-    let upload = Upload.again(begun, server)
-    #expect(try upload.patch(0, Array(Self.bytes.prefix(1000))).status == 204)
-    let isGone = try eventually { try server.leftovers().isEmpty }
-    #expect(isGone)
-    #expect(try upload.head().status == 404)
-    try server.stop()
   }
 
   @Test func anUploadTakesNoMoreMemoryThanAnother() throws {
@@ -213,7 +141,6 @@ struct ResumableUploadTests {
       })
     #expect(answer.status == 204 && answer["stillwave-recording"] != nil, "\(answer.text)")
     #expect(highest - before < 16 << 10, "\(before) KB before, \(highest) KB at the most")
-    try server.stop()
   }
 }
 

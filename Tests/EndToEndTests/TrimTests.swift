@@ -12,29 +12,6 @@ import Testing
     return try client.recording(try #require(answer.json["result"]["recording"].string))
   }
 
-  @Test("a part of a part has the source's samples, and outlives its source and a crash")
-  func sound() throws {
-    let server = try TestServer()
-    let sound = Sound(
-      rate: 44_100, channels: (0..<2).map { channel in (0..<132_300).map { sin(0.03 * Double($0 + 7 * channel)) / 2 } })
-    let file = WAVFile(sound)
-    let id = try #require(try server.client.uploadReady(file.bytes, name: "talk.wav")["id"].string)
-    let part = try trim(server.client, id, #"{"start":0.5,"end":2.5}"#)
-    #expect(part["name"] == .string("talk (trimmed).wav") && part["format"]["frames"] == .number(88_200))
-    #expect(part["derived_from"]["operation"] == .string("trim") && part["waveform"]["state"] == .string("ready"))
-    let partID = try #require(part["id"].string)
-    let inner = try trim(server.client, partID, #"{"start":0.25,"end":1.25,"name":"inner.wav"}"#)
-    #expect(try server.client.delete("/v1/recordings/\(id)").status == 204)
-    #expect(try server.client.delete("/v1/recordings/\(partID)").status == 204)
-    try server.crash()
-    try server.restart()
-    let innerID = try #require(inner["id"].string)
-    let bytes = try server.client.get("/v1/recordings/\(innerID)/audio").body
-    #expect(try WAVFile(reading: bytes).data == Array(file.data[33_075 * 4..<77_175 * 4]))
-    #expect(try server.client.get("/v1/recordings/\(innerID)/loudness").status == 200)
-    try server.stop()
-  }
-
   /// A video, a part of it, and the part's file uploaded again.
   private struct Trimmed {
     let source, part: JSON
@@ -93,7 +70,6 @@ import Testing
       #expect(abs(flash - expected) < 0.001, "\(flash) \(expected)")
       #expect(abs(beep - flash - late) < 0.0012, "\(beep) \(flash)")
     }
-    try server.stop()
   }
 
   /// A clip of a kind of file that is cut at key pictures.
@@ -123,7 +99,6 @@ import Testing
       let beep = try #require(try server.client.beeps(in: clipped.again, near: [new]).first)
       #expect(abs(beep - new - late) < tolerance, "\(beep) \(new) \(late)")
     }
-    try server.stop()
   }
 
   @Test(
@@ -137,7 +112,6 @@ import Testing
     let new = try server.client.lateness(of: clipped.again, at: clipped.file)
     try #require(old.count == 4 && new.count == 3, "\(old) \(new)")
     for (before, after) in zip(old, new) { #expect(abs(before - after) < 0.0012, "\(old) \(new)") }
-    try server.stop()
   }
 
   @Test(
@@ -161,7 +135,6 @@ import Testing
     )
     // Coded with loss, it may end with silence.
     #expect(abs(found - wanted) < 2000, "\(again["format"])")
-    try server.stop()
   }
 
   @Test("sound coded with loss becomes lossless and says so; lossless sound in MP4 stays what it is")
@@ -183,7 +156,6 @@ import Testing
       let frame = whole.bits / 8
       #expect(cut.bits == whole.bits && cut.data == Array(whole.data[44_100 * frame..<88_200 * frame]), "\(ending)")
     }
-    try server.stop()
   }
 
   @Test("the command and the service bring a recording to a loudness, which ffmpeg confirms")
@@ -217,7 +189,6 @@ import Testing
     #expect(try contents(printed) == contents(cleaned))
     let found = try Self.ebur128(cleaned)
     #expect(abs(found.integrated + 16) < 0.11 && found.peak <= -0.9, "\(found)")
-    try server.stop()
   }
 
   /// What ffmpeg's filter measures, to a tenth.

@@ -47,15 +47,6 @@ struct WebhookSettingsTests {
     #expect(finished.status == 0 && !finished.errors.contains(Self.secret))
   }
 
-  @Test(arguments: [["--webhook-secret", secret], ["--webhook-secret=\(secret)"]])
-  func aSecretOnTheCommandLineIsRefused(_ words: [String]) throws {
-    let folder = try TemporaryFolder()
-    let command = try Command(try Program.path(), ["serve", "--data", folder.file("data")] + words)
-    let finished = try command.finish(withinSeconds: 30)
-    #expect(finished.status != 0 && finished.errors.contains("--webhook-secret-file"), "\(finished.errors)")
-    #expect(!finished.errors.contains(Self.secret))
-  }
-
   @Test func withoutLibcurlTheServiceRunsButSendsNoWebhooks() throws {
     let folder = try TemporaryFolder()
     // A file that the loader finds first but can't load.

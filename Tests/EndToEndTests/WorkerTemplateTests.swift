@@ -37,25 +37,23 @@ struct WorkerTemplateTests {
     let server = try TestServer()
     let template = try #require(server.template())
     kill(template, SIGKILL)
-    _ = try server.client.uploadReady(BadUploadTests.tone.bytes)
+    _ = try server.client.uploadReady(Clip.tone.bytes)
     let isReplaced = try eventually {
-      _ = try server.client.uploadReady(BadUploadTests.tone.bytes)
+      _ = try server.client.uploadReady(Clip.tone.bytes)
       return server.template().map { $0 != template } ?? false
     }
     #expect(isReplaced)
     #expect(eventually { !Processes.children(of: server.processID).contains(template) }, "it has been reaped")
-    try server.stop()
   }
 
   @Test("a template that hangs delays a worker, and is replaced")
   func hanging() throws {
     let server = try TestServer()
     let template = try #require(server.template())
-    _ = try server.client.uploadReady(BadUploadTests.tone.bytes)
+    _ = try server.client.uploadReady(Clip.tone.bytes)
     kill(template, SIGSTOP)
-    _ = try server.client.uploadReady(BadUploadTests.tone.bytes)
+    _ = try server.client.uploadReady(Clip.tone.bytes)
     #expect(server.template() != template)
-    try server.stop()
   }
 
   @Test("a template is replaced after a worker has crashed")
@@ -76,10 +74,9 @@ struct WorkerTemplateTests {
     // The second attempt succeeds.
     try server.client.succeed(job)
     let isReplaced = try eventually {
-      _ = try server.client.uploadReady(BadUploadTests.tone.bytes)
+      _ = try server.client.uploadReady(Clip.tone.bytes)
       return server.template().map { $0 != template } ?? false
     }
     #expect(isReplaced)
-    try server.stop()
   }
 }

@@ -50,13 +50,4 @@ struct WorkerTests {
       finished.lines
         == [#"{"error":{"code":"worker_failed","detail":"The worker's request \#(what).","retry":false}}"#])
   }
-
-  @Test("a request cut at any byte is refused")
-  func cut() throws {
-    let whole = Array(Self.request("probe", on: source))
-    for count in stride(from: 1, to: whole.count, by: 7) {
-      let finished = try Self.run(String(whole.prefix(count)))
-      #expect(finished.status == 1 && finished.lines.first?.contains("is cut off") == true, "\(count)")
-    }
-  }
 }

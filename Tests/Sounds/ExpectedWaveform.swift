@@ -36,28 +36,4 @@ struct ExpectedWaveform {
       }
     }
   }
-
-  func rms(_ lane: [Int], scale: Int, pixels: Range<Int>) -> [Double] {
-    pixels.map { pixel in
-      let part = lane[range(pixel, scale)]
-      return (part.reduce(0.0) { $0 + Double($1 * $1) } / Double(part.count)).squareRoot()
-    }
-  }
-
-  func average(_ lane: [Int], scale: Int, pixels: Range<Int>) -> [Double] {
-    pixels.map { pixel in
-      let part = lane[range(pixel, scale)]
-      return part.reduce(0.0) { $0 + Double(abs($1)) } / Double(part.count)
-    }
-  }
-
-  /// audiowaveform's file: version, flags (1 = 8 bits), rate, scale, length, in version 2 channels; then the peaks.
-  func dat(_ lanes: [[Int]], scale: Int, bits: Int, version: Int) -> [UInt8] {
-    let length = length(scale)
-    var numbers = [version, bits == 8 ? 1 : 0, rate, scale, length]
-    if version == 2 { numbers.append(lanes.count) }
-    let values = peaks(lanes, scale: scale, pixels: 0..<length, bits: bits)
-    return numbers.flatMap { littleEndian(Int32($0)) }
-      + values.flatMap { bits == 8 ? [UInt8(bitPattern: Int8($0))] : littleEndian(UInt16(bitPattern: Int16($0))) }
-  }
 }

@@ -106,25 +106,6 @@ import Testing
     #expect(ready.status == 200)
     #expect(ready.json["warnings"].array?.map { $0["code"].string } == ["orphaned_files"])
     #expect(try server.client.get("/metrics").text.contains("\nstillwave_orphaned_files 1\n"))
-    try server.stop()
-  }
-
-  @Test("folders without descriptions get them at the start and survive the catalog's loss")
-  func folders() throws {
-    let library = try Library()
-    try library.server.stop()
-    let folders = library.server.data + "/recordings"
-    func descriptions() throws -> [String] {
-      try FileManager.default.subpathsOfDirectory(atPath: folders).filter { $0.hasSuffix("/recording.json") }
-    }
-    let count = try descriptions().count
-    for path in try descriptions() { try FileManager.default.removeItem(atPath: folders + "/" + path) }
-    try library.server.restart()
-    #expect(try eventually { try descriptions().count == count })
-    let before = try library.audio()
-    try library.server.crash()
-    try FileManager.default.removeItem(atPath: library.server.data + "/catalog.sqlite")
-    #expect(try library.lossesAfterStart(audioBefore: before) == [])
   }
 
   @Test("removing or replacing the catalog or the lock of a running service stops uploads with 503")
@@ -166,9 +147,7 @@ private final class Library {
     try grow()
     let noisy = try server.client.uploadReady(Self.clip(7), name: "noisy.wav")
     let source = try #require(noisy["id"].string)
-    let job = try server.client.denoise(source, #"{"noise":{"start":0,"end":0.5}}"#)
-    try server.client.succeed(try #require(job["id"].string))
-    let cleaned = try #require(job["result"]["recording"].string)
+    let cleaned = try #require(try server.client.cleaned(source, #"{"noise":{"start":0,"end":0.5}}"#)["id"].string)
     for id in [source, cleaned] { try note(id) }
   }
 

@@ -41,7 +41,7 @@ import Testing
         losses.append("not deleted: \(answer.status) \(answer.text)")
       }
     }
-    let bytes = BadUploadTests.tone.bytes
+    let bytes = Clip.tone.bytes
     let again = try server.client.send("POST", "/v1/recordings", [:], .bytes(bytes))
     if again.status != 201 { losses.append("after room was made: \(again.status) \(again.text)") }
     if let id = again.json["id"].string { promises.uploaded(id, bytes) }
@@ -109,7 +109,7 @@ import Testing
         let server = try TestServer("--reserve-bytes", "1", dataDirectory: disk.path + "/data")
         defer { server.kill() }
         let promises = KeptPromises()
-        let bytes = BadUploadTests.tone.bytes
+        let bytes = Clip.tone.bytes
         let id = try #require(try server.client.uploadReady(bytes)["id"].string)
         promises.uploaded(id, bytes)
         guard disk.makeReadOnly() else { return ["the folder could not be made read-only"] }
@@ -136,7 +136,7 @@ import Testing
       let server = try TestServer(under: ["/bin/bash", "-c", "ulimit -f 1024; exec \"$0\" \"$@\""])
       defer { server.kill() }
       let promises = KeptPromises()
-      let bytes = BadUploadTests.tone.bytes
+      let bytes = Clip.tone.bytes
       promises.uploaded(try #require(try server.client.uploadReady(bytes)["id"].string), bytes)
       let long = try server.client.send(
         "POST", "/v1/recordings", [:], .bytes(WAVFile.noise(seconds: 60, seed: 1)))
@@ -174,7 +174,7 @@ import Testing
         losses.append("the job failed without a reason")
       }
       if try server.client.get("/healthz").status != 200 { losses.append("the service is unwell") }
-      let other = try server.client.uploadReady(BadUploadTests.tone.bytes)
+      let other = try server.client.uploadReady(Clip.tone.bytes)
       if other["waveform"]["state"].string != "ready" { losses.append("the next recording fails") }
       if !eventually({ server.workers().isEmpty }) { losses.append("a child goes on") }
       return losses

@@ -51,7 +51,7 @@ import Testing
     var losses: [String] = []
     let programs = try Programs(deed)
     let server = try TestServer("--ffmpeg", programs.ffmpeg, "--worker-memory-bytes", "268435456")
-    let bytes = try contents(try MediaUploadTests.sounds[0].0.make(in: server.folder))
+    let bytes = try contents(try MediaUploadTests.memo.make(in: server.folder))
     func expectUnavailable(_ answer: Answer, _ what: String) {
       guard answer.status != 503 || answer["retry-after"] == nil else { return }
       losses.append("\(what): \(answer.status) \(answer.text)")
@@ -97,10 +97,9 @@ import Testing
   func hostileFile() throws {
     let programs = try Programs("crash-on-files")
     let server = try TestServer("--ffmpeg", programs.ffmpeg)
-    let bytes = try contents(try MediaUploadTests.sounds[0].0.make(in: server.folder))
+    let bytes = try contents(try MediaUploadTests.memo.make(in: server.folder))
     let answer = try server.client.send("POST", "/v1/recordings", [:], .bytes(bytes))
     expectProblem(answer, 415, "unsupported_media")
     try server.expectNothingKept()
-    try server.stop()
   }
 }

@@ -50,7 +50,7 @@ struct HostileFile {
 
   // MARK: Headers that lie
 
-  private static let tone = BadUploadTests.tone
+  private static let tone = Clip.tone
 
   private static func wave(_ change: (inout WAVFile) -> Void) -> [UInt8] {
     var file = tone

@@ -11,7 +11,7 @@ struct HostileFileTests {
     let server = try TestServer()
     defer { server.kill() }
     let folder = try TemporaryFolder()
-    let bystander = try #require(try server.client.uploadReady(BadUploadTests.tone.bytes)["id"].string)
+    let bystander = try #require(try server.client.uploadReady(Clip.tone.bytes)["id"].string)
     let slice = "/v1/recordings/\(bystander)/waveform?scale=256&measures=peak,rms"
     let before = try server.client.get(slice).body
     let files = try HostileFile.all(folder)
@@ -41,7 +41,6 @@ struct HostileFileTests {
       if !isTidy { losses.append("left over: \(kept)") }
       return losses
     }
-    try server.stop()
   }
 
   private func descriptors(_ server: TestServer) -> Int {

@@ -29,7 +29,7 @@ final class HostileProgram {
   let server: TestServer
   private let folder: TemporaryFolder
   private let victim: String
-  private let victimBytes = BadUploadTests.tone.bytes
+  private let victimBytes = Clip.tone.bytes
 
   /// Starts a service with this program as its ffmpeg, and uploads a recording for it to attack.
   init(user: User, withoutLandlock: Bool = false) throws {

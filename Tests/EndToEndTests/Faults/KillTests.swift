@@ -54,7 +54,6 @@ import Testing
         return losses
       }
     }
-    try server.stop()
   }
 
   private func wait(milliseconds: Int) { _ = poll(nil, 0, Int32(milliseconds)) }

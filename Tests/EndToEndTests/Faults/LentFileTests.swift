@@ -22,7 +22,7 @@ struct LentFileTests {
   private func losses(_ killed: Killed) throws -> [String] {
     let server = try TestServer()
     server.losesWorkers = killed == .withWorkers
-    let bytes = try contents(try MediaUploadTests.sounds[0].0.make(in: server.folder))
+    let bytes = try contents(try MediaUploadTests.memo.make(in: server.folder))
     let id = try #require(try server.client.uploadReady(bytes, name: "memo.m4a")["id"].string)
     try server.stop()
     let folder = server.data + "/recordings/\(id)"

@@ -1,4 +1,5 @@
 import Foundation
+import Randomness
 import Testing
 
 @testable import Sounds
@@ -25,28 +26,19 @@ struct PyramidFaultTests {
     }
   }
 
-  private struct Generator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      return state ^ state >> 29
-    }
-  }
-
   private func spoil(
-    _ name: String, seed: UInt64, _ change: (FileHandle, Int, inout Generator) throws -> Void
+    _ name: String, seed: UInt64, _ change: (FileHandle, Int, inout TestRandom) throws -> Void
   ) throws {
     var record = FaultRecord(name)
     defer { record.write("seed \(seed); slices in four forms, before, after and again") }
-    var generator = Generator(state: seed)
+    var generator = TestRandom(state: seed)
     let server = try TestServer()
     defer { server.kill() }
     for place in 0..<Self.places {
       record.attempt("place \(place)") {
         // Every other time, the service starts after the damage, so that no page of the file is cached.
         let isFresh = place % 2 == 1
-        let id = try #require(try server.client.uploadReady(BadUploadTests.tone.bytes)["id"].string)
+        let id = try #require(try server.client.uploadReady(Clip.tone.bytes)["id"].string)
         let before = try slices(of: id, server)
         if isFresh { try server.stop() }
         try withPyramid(of: id, server) { file, size in try change(file, size, &generator) }
@@ -54,7 +46,6 @@ struct PyramidFaultTests {
         return try losses(id, before, server)
       }
     }
-    try server.stop()
   }
 
   private static let forms = [

@@ -39,7 +39,7 @@ import Testing
       // The file is at fault if both probes end so.
       var losses = [415, 503].contains(answer.status) ? [] : ["status \(answer.status): \(answer.text)"]
       if !eventually({ hostile.processes().isEmpty }) { losses.append("the program runs on") }
-      _ = try hostile.server.client.uploadReady(BadUploadTests.tone.bytes)
+      _ = try hostile.server.client.uploadReady(Clip.tone.bytes)
       return losses + (try hostile.losses())
     }
   }

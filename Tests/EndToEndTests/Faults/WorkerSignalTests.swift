@@ -90,6 +90,5 @@ import Testing
         return (isFirst ? [] : ["\(document)"]) + signals.map(String.init)
       }
     }
-    try server.stop()
   }
 }

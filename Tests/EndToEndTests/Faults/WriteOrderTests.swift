@@ -10,7 +10,7 @@ struct WriteOrderTests {
 
   @Test func anUploadIsAnsweredOnlyOnceDurable() throws {
     try check("order: bytes, fsync, rename, fsync of the folder, row, answer") { client, folder, trace in
-      let id = try #require(try client.upload(BadUploadTests.tone.bytes, name: "a.wav")["id"].string)
+      let id = try #require(try client.upload(Clip.tone.bytes, name: "a.wav")["id"].string)
       let steps: [Step] = [
         ("the fsync of the folder that the data are in", { $0.contains("fsync(") && $0.contains(folder + ">") }),
         ("the bytes", { $0.contains(".part>") && $0.contains("write") }),
@@ -26,7 +26,7 @@ struct WriteOrderTests {
 
   @Test func anOffsetIsReportedOnlyOnceDurable() throws {
     try check("order in pieces: bytes, fsync, row, answer; link, fsync, row") { client, _, trace in
-      let bytes = BadUploadTests.tone.bytes
+      let bytes = Clip.tone.bytes
       let made = try client.send(
         "POST", "/v1/uploads", ["Tus-Resumable": "1.0.0", "Upload-Length": "\(bytes.count)"], .bytes([]))
       let upload = try #require(made["Location"])
