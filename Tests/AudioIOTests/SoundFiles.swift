@@ -1,5 +1,6 @@
 import AudioIO
 import Foundation
+import Randomness
 
 /// A folder for one test, removed with the last reference.
 final class TemporaryFolder: Sendable {
@@ -61,18 +62,8 @@ func floatWave(_ samples: [Float], channels: Int = 1, sampleRate: UInt64 = 8000)
       + chunk("data", samples.flatMap { little(UInt64($0.bitPattern), 4) }))
 }
 
-/// SplitMix64, which yields the same numbers in every run.
-struct SeededGenerator: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
-  }
-}
+/// Numbers that are the same in every run.
+typealias SeededGenerator = TestRandom
 
 /// Returns interleaved tones that drift around a tenth of the sample rate under a slow swell, different in each
 /// channel, with a little noise. Every codec preserves them, no two parts are alike, and a delay of one sample is

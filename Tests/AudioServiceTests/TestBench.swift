@@ -8,16 +8,7 @@ import Testing
 @testable import Jobs
 @testable import Storage
 
-/// A folder for one test, removed with its last reference.
-final class TemporaryFolder: Sendable {
-  let path = NSTemporaryDirectory() + "stillwave-service-" + RecordingID().text
-
-  init() throws {
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-}
+typealias TemporaryFolder = PresentRows.TemporaryFolder
 
 /// Runs blocking work outside of the threads that Swift's tasks share.
 func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
@@ -170,17 +161,6 @@ final class TestBench: Sendable {
   var starts: [String] {
     let text = (try? String(contentsOfFile: folder.path + "/starts", encoding: .utf8)) ?? ""
     return text.split(separator: "\n").map(String.init).filter { !$0.hasPrefix(" ") }
-  }
-
-  /// The number of threads of those children that recorded it.
-  var threads: [JobID: Int] {
-    let text = (try? String(contentsOfFile: folder.path + "/threads", encoding: .utf8)) ?? ""
-    let lines = text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
-    return Dictionary(
-      lines.compactMap { line in
-        guard line.count == 2, let id = JobID(line[0]), let number = Int(line[1]) else { return nil }
-        return (id, number)
-      }, uniquingKeysWith: { $1 })
   }
 
   // MARK: Rows

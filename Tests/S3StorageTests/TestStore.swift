@@ -1,9 +1,12 @@
 import Dispatch
 import ObjectStore
+import PresentRows
 import Randomness
 import Storage
 
 @testable import S3Storage
+
+typealias TemporaryFolder = PresentRows.TemporaryFolder
 
 /// A store with the bucket `sounds` and a client for it.
 struct TestStore {

@@ -1,5 +1,8 @@
 import Foundation
+import PresentRows
 import Testing
+
+typealias TemporaryFolder = PresentRows.TemporaryFolder
 
 /// A receiver of webhooks over https: `openssl s_server` with a certificate for `host` from an unknown authority. It
 /// accepts one connection, answers 204, and stores what was sent.
