@@ -74,19 +74,6 @@ import Webhooks
     await bench.runner.stop()
   }
 
-  @Test func aQueueFilledByAllClientsKeepsItsCode() async throws {
-    let bench = try bench("read -r line < $folder/hold") { $0.maximumQueuedJobs = 3 }
-    let source = try bench.recording()
-    for number in 1...3 {
-      #expect(try await denoise(bench, source, from: "192.0.2.\(number):1").status == .accepted)
-    }
-    let refused = try await denoise(bench, source, from: other)
-    #expect(refused.status == .tooManyRequests)
-    #expect(try await code(refused) == "queue_full")
-    #expect(try await upload(bench, "sound", isMedia: false, from: other).status == .tooManyRequests)
-    await bench.runner.stop()
-  }
-
   @Test func aRequestThatIsRefusedTakesNoRoom() async throws {
     let bench = try bench("read -r line < $folder/hold") { $0.maximumQueuedJobsPerClient = 1 }
     let source = try bench.recording()

@@ -45,7 +45,7 @@ import Testing
     let bench = try TestBench()
     let answer = try await upload(bench, fields: Self.formType, body: form(parts))
     #expect(answer.status == 400 && answer.body.contains("\"code\":\"\(code)\""), "\(answer.body)")
-    try expectNothingLeft(of: bench)
+    try bench.expectNothingLeft()
   }
 
   @Test func aTruncatedFormLeavesNothing() async throws {
@@ -53,7 +53,7 @@ import Testing
     let body = "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\nRIFF"
     let answer = try await upload(bench, fields: Self.formType, body: body)
     #expect(answer.status == 400 && answer.body.contains("malformed_multipart"))
-    try expectNothingLeft(of: bench)
+    try bench.expectNothingLeft()
   }
 
   @Test(
@@ -81,7 +81,7 @@ import Testing
     let bench = try TestBench(script: script)
     let answer = try await upload(bench)
     #expect(answer.status == status && answer.body.contains("\"code\":\"\(code)\""), "\(answer.body)")
-    try expectNothingLeft(of: bench)
+    try bench.expectNothingLeft()
   }
 
   @Test(
@@ -97,7 +97,7 @@ import Testing
     let bench = try TestBench { $0.maximumUploadBytes = 3 }
     #expect(try await upload(bench, body: "").status == 400)
     #expect(try await upload(bench, body: "RIFF").status == 413)
-    try expectNothingLeft(of: bench)
+    try bench.expectNothingLeft()
   }
 
   @Test func anUploadMayBeAsLongAsTheLimit() async throws {
@@ -113,13 +113,7 @@ import Testing
     let source = try bench.recording()
     let refused = try await bench.respond(.post, "/v1/recordings", body: "RIFF")
     #expect(refused.status.code == 429 && refused.fields["Retry-After"] != nil)
+    #expect(String(decoding: try await refused.body.collect(), as: UTF8.self).contains("\"code\":\"queue_full\""))
     #expect(try await bench.respond(.post, "/v1/recordings/\(source.id)/denoise").status.code == 429)
-  }
-
-  private func expectNothingLeft(of bench: TestBench) throws {
-    #expect(try bench.catalog.recordings(limit: 1).isEmpty && bench.catalog.jobs(limit: 1).isEmpty)
-    for folder in ["incoming", "uploads", "recordings", "jobs", "removed"] {
-      #expect(try FileManager.default.contentsOfDirectory(atPath: bench.store.directory + "/" + folder) == [])
-    }
   }
 }

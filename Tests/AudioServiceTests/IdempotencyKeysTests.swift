@@ -42,22 +42,6 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: next.store.directory + "/incoming") == [])
   }
 
-  @Test func anAnswerIsForgottenAfterADay() async throws {
-    let bench = try TestBench()
-    for (key, hours) in [("recent", 23.9), ("old", 24.1)] {
-      let first = try await post(bench, key: key)
-      let kept = try #require(try bench.catalog.of(.none).answer(scope: "in-process POST /v1/recordings", key: key))
-      let then = Timestamp(milliseconds: kept.createdAt.milliseconds - Int64(hours * 3_600_000))
-      let aged = StoredResponse(
-        scope: kept.scope, key: key, fingerprint: kept.fingerprint, status: kept.status, location: kept.location,
-        body: kept.body, createdAt: then)
-      #expect(try bench.catalog.deleteUpload(try bench.tus.id(try await bench.tus.create(1)), keeping: aged))
-      let second = try await post(bench, key: key)
-      #expect(second.status == 201 && (second.location == first.location) == (key == "recent"))
-    }
-    await bench.runner.stop()
-  }
-
   @Test func requestsAreComparedByContentAndName() async throws {
     let bench = try TestBench()
     let first = try await post(bench, "/v1/recordings?name=a.wav")

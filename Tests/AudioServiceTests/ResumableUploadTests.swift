@@ -32,20 +32,6 @@ import Testing
     #expect(try await bench.finished(try #require(recording.waveformJob)).state == .succeeded)
   }
 
-  @Test("an upload survives if neither its probe nor that of a known sound can run", arguments: ["HEAD", "PATCH"])
-  func probeUnavailable(retry: String) async throws {
-    let bench = try TestBench(script: "[ -e $folder/again ] || kill -KILL $$; finish")
-    let upload = try await bench.tus.create(4)
-    let refused = try await bench.tus.patch(upload, at: 0, "RIFF")
-    #expect(refused.status == 503 && refused.says("unavailable") && refused.fields["Retry-After"] != nil)
-    #expect(try bench.parts().count == 1 && bench.catalog.recordings(limit: 1).isEmpty)
-    #expect(try await bench.tus.head(upload).status == 503)
-    try Data().write(to: URL(fileURLWithPath: bench.folder.path + "/again"))
-    let made = try await retry == "HEAD" ? bench.tus.head(upload) : bench.tus.patch(upload, at: 4, "")
-    #expect(made.offset == 4 && made.recording != nil, "\(made.text)")
-    #expect(try bench.parts() == [])
-  }
-
   @Test func optionsNeedsNoVersion() async throws {
     let bench = try TestBench { $0.maximumUploadBytes = 77 }
     let answer = try await bench.respond(.options, "/v1/uploads")
@@ -56,12 +42,6 @@ import Testing
     ] {
       #expect(answer.fields[name] == value)
     }
-  }
-
-  @Test func anUploadOfLengthZeroIsRejected() async throws {
-    let answer = try await TestBench().tus.send(.post, "/v1/uploads", ["Upload-Length": "0"])
-    #expect(answer.status == 400 && answer.says("empty_body"))
-    #expect(answer.text.contains("“Upload-Length” is 0") && answer.text.contains("\"parameter\":\"Upload-Length\""))
   }
 
   @Test func anUnsupportedMethodIsAnsweredWithTheVersion() async throws {

@@ -20,35 +20,10 @@ import Waveform
       cacheControl: "no-cache")
   }
 
-  @Test func aSliceIsCachedUntilOthersEvictIt() {
-    let table = SliceTable(limit: 100_000) { _ in 0 }
-    table.keep(slice(bytes: 10_000), for: key(0), version: 0)
-    #expect(table[key(0)] != nil)
-    #expect(table[key(1)] == nil)
-    for number in 1..<20 { table.keep(slice(bytes: 10_000), for: key(number), version: 0) }
-    #expect(table[key(0)] == nil)
-    #expect(table[key(19)] != nil)
-  }
-
-  @Test func aRequestedSliceStaysCached() {
-    let table = SliceTable(limit: 100_000) { _ in 0 }
-    table.keep(slice(bytes: 10_000), for: key(0), version: 0)
-    for number in 1..<40 {
-      table.keep(slice(bytes: 10_000), for: key(number), version: 0)
-      #expect(table[key(0)] != nil)
-    }
-  }
-
   @Test func manySmallSlicesCountWithTheirOverhead() {
     let table = SliceTable(limit: 1 << 20) { _ in 0 }
     for number in 0..<10_000 { table.keep(slice(bytes: 20), for: key(number), version: 0) }
     #expect((0..<10_000).count { table[key($0)] != nil } < 400)
-  }
-
-  @Test func aSliceThatWouldEvictAllOthersIsNotCached() {
-    let table = SliceTable(limit: 1 << 20) { _ in 0 }
-    table.keep(slice(bytes: 200_000), for: key(0), version: 0)
-    #expect(table[key(0)] == nil)
   }
 
   @Test func aSliceOfUsualSizeKeepsItsBytes() throws {

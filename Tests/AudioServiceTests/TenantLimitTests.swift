@@ -134,35 +134,6 @@ private final class EndlessBody: BodySource {
     await keyed.bench.runner.stop()
   }
 
-  @Test func labelsAndNoiseProfilesAreStoredBytes() async throws {
-    let keyed = try bench(["stored_bytes": 200], early: true)
-    let id = try await keyed.recording()
-    let labels = "WEBVTT\n\n00:00.000 --> 00:01.000\nhello\n"
-    let vtt: HTTPFields = ["Content-Type": "text/vtt"]
-    let made = try await keyed.respond(.post, "/v1/recordings/\(id)/labels", fields: vtt, body: labels)
-    #expect(made.status == .created)
-    let track = try await KeyedBench.member("id", of: made)
-    let long = labels + String(repeating: "x", count: 200)
-    try await says(
-      "limit_stored_bytes", 413,
-      try await keyed.respond(.post, "/v1/recordings/\(id)/labels", fields: vtt, body: long))
-    var fields = vtt
-    fields["If-Match"] = made.fields["ETag"]
-    try await says(
-      "limit_stored_bytes", 413,
-      try await keyed.respond(.put, "/v1/recordings/\(id)/labels/\(track)", fields: fields, body: long))
-    let power = (0..<60).map { "-\($0)" }.joined(separator: ",")
-    let hertz = (0..<60).map { "\($0)" }.joined(separator: ",")
-    try await says(
-      "limit_stored_bytes", 413,
-      try await keyed.respond(
-        .post, "/v1/noise-profiles", body: "{\"frequencies\":[\(hertz)],\"power_db\":[[\(power)]]}"))
-    #expect(
-      try await keyed.status(
-        .post, "/v1/noise-profiles", body: "{\"frequencies\":[0,1],\"power_db\":[[-1,-2]]}") == 201)
-    await keyed.bench.runner.stop()
-  }
-
   @Test func aTenantHasNoMoreRecordingsThanItMay() async throws {
     let keyed = try bench(["recordings": 1])
     let id = try await keyed.recording()
@@ -171,17 +142,6 @@ private final class EndlessBody: BodySource {
     try await says("limit_recordings", 429, try await keyed.respond(.post, "/v1/recordings/\(id)/denoise"))
     let none = try bench(["recordings": 0])
     try await says("limit_recordings", 429, try await none.respond(.post, "/v1/recordings", body: "RIFF"))
-  }
-
-  @Test func ofSimultaneousUploadsNoMoreThanTheLimitAreKept() async throws {
-    let keyed = try bench(["recordings": 2])
-    let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
-      for _ in 0..<8 { group.addTask { try await keyed.status(.post, "/v1/recordings", body: "RIFF") } }
-      return try await group.reduce(into: [Int]()) { $0.append($1) }
-    }
-    #expect(statuses.count { $0 == 201 } == 2 && statuses.count { $0 == 429 } == 6)
-    #expect(try keyed.bench.catalog.recordings(limit: 99).count == 2)
-    await keyed.bench.runner.stop()
   }
 
   @Test func aTenantSendsNoMoreRequestsThanItMay() async throws {
@@ -225,18 +185,6 @@ private final class EndlessBody: BodySource {
     await keyed.bench.runner.stop()
   }
 
-  @Test func aTenantRunsNoMoreJobsAtOnceThanItMay() {
-    var schedule = JobSchedule(places: 4) { $0.tenant?.name == "ours" ? 1 : nil }
-    let (ours, theirs) = (Client(Tenant("ours") ?? .none), Client(Tenant("theirs") ?? .none))
-    let ids = (0..<5).map { _ in JobID() }
-    for id in ids[..<3] { schedule.add(id, JobSchedule.Work(seconds: 1), for: ours) }
-    for id in ids[3...] { schedule.add(id, JobSchedule.Work(seconds: 1), for: theirs) }
-    #expect(Set([schedule.begin(), schedule.begin(), schedule.begin()]) == [ids[0], ids[3], ids[4]])
-    #expect(schedule.begin() == nil)
-    schedule.end(ids[0])
-    #expect(schedule.begin() == ids[1])
-  }
-
   @Test(arguments: TenantLimits.Name.allCases) func aLimitOfZeroAllowsNothing(name: TenantLimits.Name) async throws {
     let keyed = try bench([name.rawValue: 0])
     let answer =
@@ -245,11 +193,6 @@ private final class EndlessBody: BodySource {
       : try await keyed.respond(.post, "/v1/recordings", body: "RIFF")
     try await says("limit_\(name.rawValue)", name == .storedBytes ? 413 : 429, answer)
     #expect(try keyed.bench.catalog.recordings(limit: 9).isEmpty)
-  }
-
-  @Test func noJobIsQueuedThatMayNeverRun() async throws {
-    let keyed = try bench(["running_jobs": 0])
-    try await says("limit_running_jobs", 429, try await keyed.respond(.post, "/v1/recordings", body: "RIFF"))
   }
 
   @Test func aTenantOpensNoMoreUploadsThanItMay() async throws {

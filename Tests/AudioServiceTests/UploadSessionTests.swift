@@ -256,23 +256,6 @@ import Testing
     await bench.runner.stop()
   }
 
-  @Test(
-    "an upload that isn't a recording is rejected with the last byte and on later requests",
-    arguments: [
-      ("failure unsupported_media false", 415, "unsupported_media"),
-      ("failure unsupported_format false", 422, "unsupported_format"), ("kill -SEGV $$", 415, "unsupported_media"),
-    ])
-  func refused(script: String, status: Int, code: String) async throws {
-    let bench = try TestBench(script: script)
-    let upload = try await bench.tus.create(4)
-    let answer = try await bench.tus.patch(upload, at: 0, "RIFF")
-    #expect(answer.status == status && answer.says(code), "\(answer.text)")
-    #expect(try await bench.tus.head(upload).status == status)
-    let again = try await bench.tus.patch(upload, at: 0, "RIFF")
-    #expect(again.status == status && again.says(code), "\(again.text)")
-    try bench.expectNothingLeft()
-  }
-
   // MARK: Time
 
   @Test func anUploadExpires() async throws {

@@ -156,20 +156,6 @@ import Waveform
     #expect(try await get(bench, target + "/waveform", .post).status == 202)
   }
 
-  @Test("a failed job leaves it failed, and says why")
-  func jobFails() async throws {
-    let (bench, recording, path) = try bench(script: "failure bad false")
-    try Damage.pageFlipped.happen(to: path)
-    let target = "/v1/recordings/\(recording.id)"
-    for _ in 0..<3 {
-      #expect(try await get(bench, target + "/waveform?scale=256").isEmpty)
-      for job in try bench.catalog.jobs(limit: 9) { #expect(try await bench.finished(job.id).state == .failed) }
-    }
-    #expect(try bench.catalog.jobs(limit: 9).count == 1)
-    #expect(try bench.catalog.recording(recording.id)?.warnings.map(\.code) == ["waveform_damaged"])
-    #expect(try await get(bench, target + "/waveform", .post).status == 202)
-  }
-
   @Test("of many simultaneous requests to rebuild a failed one, only one starts a job")
   func requestsTogether() async throws {
     let bench = try TestBench(script: "exec sleep 1000")
