@@ -162,12 +162,4 @@ import Testing
     // For a listening socket, these two are the number of waiting connections and its limit (tcp(7), tcp_get_info).
     #expect(info.tcpi_sacked == 7)
   }
-
-  @Test func anEmptyLineBeforeARequestDoesNotBeginOne() throws {
-    var parser = RequestParser(limits: HTTPLimits())
-    _ = try parser.consume(Array("\r\n".utf8), from: 0, to: 2)
-    #expect(!parser.hasBegun)
-    _ = try parser.consume(Array("G".utf8), from: 0, to: 1)
-    #expect(parser.hasBegun)
-  }
 }

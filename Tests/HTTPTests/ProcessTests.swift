@@ -19,33 +19,6 @@ private func waiting(
 }
 
 @Suite("Line 12: the process", .serialized) struct ProcessTests {
-  @Test func aDisconnectCancelsTheHandler() async throws {
-    let started = Signal()
-    let cancelled = Signal()
-    try await withServer(waiting(started, untilCancelled: cancelled)) { port, _ in
-      let client = try WireClient(port: port)
-      try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-      await started.wait()
-      client.reset()
-      await cancelled.wait()
-    }
-  }
-
-  @Test func oneConnectionTooManyIsToldToRetry() async throws {
-    try await withServer(echo, configuration: configured { $0.limits.connectionCount = 1 }) { port, server in
-      let first = try WireClient(port: port)
-      try first.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
-      #expect(try first.answer().status == 200)
-      let second = try WireClient(port: port)
-      let answer = try second.answer()
-      #expect(answer.status == 503)
-      #expect(answer.field("Retry-After") == "1")
-      #expect(server.statistics.refusedConnections == 1)
-      try first.send("GET /b HTTP/1.1\r\nHost: a\r\n\r\n")
-      #expect(try first.answer().body == "/b")
-    }
-  }
-
   @Test func aStoppingServerFinishesRunningRequestsAndAcceptsNoMore() async throws {
     let started = Signal()
     let gate = Signal()

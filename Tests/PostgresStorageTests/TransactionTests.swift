@@ -27,27 +27,6 @@ import Testing
 
   private var value: String { get throws { try database.run("SELECT value FROM counters") } }
 
-  @Test("transactions that read before they write lose nothing: they run again after serialization failures")
-  func serializable() async throws {
-    let runs = Atomic(0)
-    let failures = Atomic(0)
-    await concurrently(8) { _ in
-      for _ in 0..<25 {
-        do {
-          try pool.write(.serializable) {
-            runs.add(1, ordering: .relaxed)
-            try add($0)
-          }
-        } catch { failures.add(1, ordering: .relaxed) }
-      }
-    }
-    // With so much contention, some may give up.
-    let done = 200 - failures.load(ordering: .relaxed)
-    #expect(try value == "\(done)")
-    #expect(done > 100)
-    #expect(runs.load(ordering: .relaxed) > done)
-  }
-
   @Test("the number of runs is bounded")
   func bounded() throws {
     var settings = try database.settings()
@@ -93,18 +72,6 @@ import Testing
     #expect(try database.run("SELECT sum(value) FROM counters") == "4")
   }
 
-  @Test("a body that throws changes nothing")
-  func throwing() throws {
-    struct Mine: Error {}
-    #expect(throws: Mine.self) {
-      try pool.write(.serializable) {
-        try add($0)
-        throw Mine()
-      }
-    }
-    #expect(try value == "0")
-  }
-
   @Test("an error that a body catches fails its transaction nevertheless")
   func caught() throws {
     let error = #expect(throws: PostgresError.self) {
@@ -116,19 +83,6 @@ import Testing
     #expect(error?.sqlState == "23505")
     #expect(try value == "0")
     #expect(pool.load.idle == pool.load.connections)
-  }
-
-  @Test("a reading transaction sees one snapshot, and can't write")
-  func snapshot() throws {
-    try pool.read { session in
-      let count = { try session.rows("SELECT value FROM counters", bound: []).first?["value"] }
-      #expect(try count() == .integer(0))
-      try pool.write(.serializable, add)
-      #expect(try count() == .integer(0))
-    }
-    #expect(try value == "1")
-    #expect(throws: StorageError.self) { try pool.read { try add($0) } }
-    #expect(try value == "1")
   }
 
   @Test("a large result is read in parts, and as far as wanted")

@@ -106,16 +106,6 @@ import Testing
     #expect(store.objects(in: "sounds") == before)
   }
 
-  @Test("of many objects that no row names, the first thousand are listed and all are counted")
-  func manyStrays() async throws {
-    _ = try await bench.make()
-    for number in 0..<1200 { store.put([1], as: "letters/\(number)", in: "sounds") }
-    let report = try await bench.check()
-    #expect(report.isSound && report.foundNotes.counts == ["stray_object": 1200, "stray_objects": 1])
-    #expect(report.notes.count == 1001)
-    #expect(report.notes.last?.detail.contains("1200 objects with 1200 bytes") == true)
-  }
-
   @Test("recordings without a row are a problem for each of them, however the pages divide them")
   func lostRows() async throws {
     let empty = bench.cluster.folder.path + "/empty.sqlite"

@@ -268,17 +268,6 @@ import Testing
     #expect(folder.contents("x") == [1, 2, 3])
   }
 
-  @Test("a full bucket is told apart from a key that may not write")
-  func quota() async throws {
-    let test = try TestStore()
-    test.store.setQuota(bytes: 10)
-    await #expect(throws: S3Error.quotaExceeded) {
-      try await test.blocking { try $0.put([UInt8](repeating: 0, count: 11), as: "x") }
-    }
-    test.store.fail(.refuses(403, code: "AccessDenied"))
-    await #expect(throws: S3Error.accessDenied) { try await test.blocking { try $0.put([1], as: "x") } }
-  }
-
   @Test("a big file isn't sent if the store refuses it")
   func refusedBeforeSending() async throws {
     let test = try TestStore()

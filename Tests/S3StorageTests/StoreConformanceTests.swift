@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import Randomness
 import Storage
@@ -36,9 +35,7 @@ import Testing
   private func blocking<Value: Sendable>(
     _ body: @escaping @Sendable (S3Client) throws -> Value
   ) async throws -> Value {
-    try await withCheckedThrowingContinuation { [client] continuation in
-      DispatchQueue(label: "s3 test").async { continuation.resume(with: Result { try body(client) }) }
-    }
+    try await S3StorageTests.blocking { [client] in try body(client) }
   }
 
   @Test("a file is stored and fetched with its SHA-256, with a length that needs several reads, or without content")

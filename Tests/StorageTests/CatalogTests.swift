@@ -216,39 +216,6 @@ import Testing
     #expect(try catalog.job(job.id) == nil)
   }
 
-  @Test("concurrent writers lose nothing")
-  func concurrentWriters() throws {
-    let recording = sample()
-    let job = Job(kind: .waveform, recording: recording.id)
-    try catalog.insert(recording, jobs: [job])
-    DispatchQueue.concurrentPerform(iterations: 40) { index in
-      do {
-        try catalog.update(job.id) { $0.attempts += 1 }
-        try catalog.insert(sample("\(index)"))
-        _ = try catalog.recordings(limit: 5)
-      } catch {
-        Issue.record(error)
-      }
-    }
-    #expect(try catalog.job(job.id)?.attempts == 40)
-    #expect(try catalog.recordings(limit: 100).count == 41)
-  }
-
-  @Test("two catalogs on one file wait for each other")
-  func twoCatalogs() throws {
-    let other = try Catalog(at: folder("catalog.sqlite"))
-    let recording = sample()
-    try catalog.insert(recording, jobs: [])
-    DispatchQueue.concurrentPerform(iterations: 20) { index in
-      do {
-        try (index % 2 == 0 ? catalog : other).update(recording.id) { $0.name += "." }
-      } catch {
-        Issue.record(error)
-      }
-    }
-    #expect(try other.recording(recording.id)?.name == "talk.wav" + String(repeating: ".", count: 20))
-  }
-
   @Test("a change is announced as directly after many others as after the first")
   func announcements() throws {
     let depths = Mutex<[Int]>([])

@@ -15,21 +15,6 @@ import Testing
     store = try MediaStore(directory: folder("deep/data"))
   }
 
-  @Test("a received file is adopted with its length and digest and leaves the incoming folder")
-  func adoption() throws {
-    let file = try store.receive()
-    for piece in ["a", "", "bc"] { try file.append(Array(piece.utf8).span) }
-    #expect(file.byteCount == 3)
-    let id = RecordingID()
-    let stored = try store.adopt(file, as: id, name: "audio.wav")
-    #expect(stored.key == ObjectKey(id, "audio.wav"))
-    #expect(store.path(of: stored.key) == store.folder(of: id) + "/audio.wav")
-    #expect(stored.bytes == 3)
-    #expect(stored.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
-    #expect(try read(store.path(of: stored.key)) == "abc")
-    #expect(try FileSystem.names(in: store.incoming).isEmpty)
-  }
-
   @Test("a work folder for uploads is used again, empty, and goes with the end or the next start")
   func intakeFolders() throws {
     let first = try store.takeIntakeFolder()
@@ -47,41 +32,6 @@ import Testing
     #expect(try FileSystem.names(in: store.incoming).isEmpty && report == SweepReport())
   }
 
-  @Test("an upload whose waveform can't be added leaves nothing")
-  func missingWaveform() throws {
-    let (file, id, work) = (try store.receive(), RecordingID(), try store.takeIntakeFolder())
-    try file.append([1].span)
-    #expect(throws: StorageError.self) {
-      try store.adopt(
-        file, as: id, name: "audio.wav", with: [MadeFile(path: work + "/pyramid", name: "p", isNeeded: true)])
-    }
-    #expect(try FileSystem.names(in: store.recordings).isEmpty)
-  }
-
-  @Test("an adopted file outlives the object it was received with")
-  func adoptedFileStays() throws {
-    let id = RecordingID()
-    var file: IncomingFile? = try store.receive()
-    try file?.append([1, 2, 3].span)
-    let stored = try store.adopt(#require(file), as: id, name: "audio.wav")
-    file?.discard()
-    file = nil
-    #expect(try FileSystem.length(of: store.path(of: stored.key)) == 3)
-  }
-
-  @Test("a job's output is adopted with its digest")
-  func adoptionOfOutput() throws {
-    let work = try store.makeWorkFolder(of: JobID())
-    let id = RecordingID()
-    try store.makeFolder(of: id)
-    try write("abc", to: work + "/out.flac")
-    let stored = try store.put(work + "/out.flac", as: ObjectKey(id, "audio.flac"))
-    #expect(stored.bytes == 3)
-    #expect(stored.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
-    #expect(try read(store.path(of: stored.key)) == "abc")
-    #expect(try FileSystem.names(in: work).isEmpty)
-  }
-
   @Test("nothing is received or made after another has taken the lock's name", arguments: ["removed", "replaced"])
   func lostLock(how: String) throws {
     try store.claim()
@@ -91,15 +41,6 @@ import Testing
     #expect(throws: StorageError.claimLost(path: store.directory)) { try store.receive() }
     #expect(throws: StorageError.claimLost(path: store.directory)) { try store.makeFolder(of: RecordingID()) }
     #expect(try FileSystem.names(in: store.incoming).isEmpty)
-  }
-
-  @Test("a recording's own file can't be removed by its name")
-  func ownFile() throws {
-    let id = RecordingID()
-    let folder = try store.makeFolder(of: id)
-    for name in ["audio.wav", "waveform.pyramid"] { try write("abc", to: folder + "/" + name) }
-    for name in ["audio.wav", "waveform.pyramid", "../" + id.text] { store.delete(ObjectKey(id, name)) }
-    #expect(store.hasFile("audio.wav", of: id) && !store.hasFile("waveform.pyramid", of: id))
   }
 
   @Test("a missing output is not adopted")
