@@ -80,10 +80,29 @@ import Testing
       Case(.whisper, "{\"segments\":[{\"start\":1,\"end\":0.5}]}", 1, 31, .endBeforeStart),
       Case(.chapters, "{\"chapters\":[{\"title\":\"a\"}]}", 1, 14, .missingMember("startTime")),
       Case(.chapters, "{\"chapters\":{}}", 1, 13, .wrongType(expected: "an array")),
+      Case(.vtt, "WEBVTT\n\nnan --> 00:02\na\n", 3, 1, .badTime),
+      Case(.srt, "1\nnan --> 00:02\na\n", 2, 1, .badTime),
+      Case(.srt, "1\n-00:01 --> 00:02\na\n", 2, 1, .negativeTime),
+      Case(.srt, "1\n00:02 --> 00:01\na\n", 2, 11, .endBeforeStart),
+      Case(.lrc, "[ti:x]\n[NaN]a\n", 2, 1, .missingTimes(.lrc)),
+      Case(.whisper, "{\"segments\":[\n{\"start\":NaN,\"end\":2}]}", 2, 10, .malformedJSON),
+      Case(.whisper, "{\"segments\":[\n{\"start\":-1,\"end\":2}]}", 2, 10, .negativeTime),
+      Case(
+        .whisper,
+        "{\"segments\":[{\"start\":0,\"end\":9,\"words\":[{\"start\":5,\"end\":6,\"word\":\"a\"},\n"
+          + "{\"start\":4,\"end\":6,\"word\":\"b\"}]}]}", 2, 1, .wordsRunBackward),
+      Case(.whisper, "{\"segments\":[],\n\"x\":" + deepArrays.dropFirst(10), 2, 68, .jsonTooDeep(limit: 64)),
+      Case(.chapters, "{\"chapters\":[\n{\"startTime\":NaN}]}", 2, 14, .malformedJSON),
+      Case(.chapters, "{\"chapters\":[\n{\"startTime\":-1}]}", 2, 14, .negativeTime),
+      Case(.chapters, "{\"chapters\":[\n{\"startTime\":2,\"endTime\":1}]}", 2, 26, .endBeforeStart),
+      Case(.chapters, "{\"chapters\":[],\n\"x\":" + deepArrays.dropFirst(10), 2, 68, .jsonTooDeep(limit: 64)),
     ])
   func faults(_ example: Case) throws {
     expect(example.fault, at: (example.line, example.column), in: example.text, as: example.format)
   }
+
+  @Test("a binary file is no file of labels", arguments: LabelFormat.readable)
+  func binary(format: LabelFormat) { expect(.notText, at: (1, 1), in: "\u{0}1\n00:01 --> 00:02\na\n", as: format) }
 
   @Test func aTrackHasNoMoreLabelsAndWordsThanTheLimits() throws {
     let source = try SourceText(Array("a\nb".utf8))
