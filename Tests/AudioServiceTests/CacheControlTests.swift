@@ -91,4 +91,15 @@ import Testing
     try await bench.send(.delete, path, 204)
     #expect(!FileManager.default.fileExists(atPath: bench.store.recordings + path.dropFirst("/v1/recordings".count)))
   }
+
+  @Test("the audio of a result that isn't finished isn't ready")
+  func unfinished() async throws {
+    let bench = try TestBench()
+    let result = try bench.recording()
+    try bench.catalog.update(result.id) { ($0.bytes, $0.sha256, $0.audioKey) = (nil, nil, nil) }
+    for query in ["", "?start=1"] {
+      let answer = try await bench.check(.get, "/v1/recordings/\(result.id)/audio\(query)", 409)
+      #expect(answer.contains("\"code\":\"not_ready\""), "\(answer)")
+    }
+  }
 }

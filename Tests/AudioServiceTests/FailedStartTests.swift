@@ -23,4 +23,15 @@ import Testing
     for part in parts { #expect(words.contains(part), "\(words)") }
     #expect(!words.contains("PostgresFailure"))
   }
+
+  @Test(
+    "an address of the catalog that can't be used is refused with the remedy",
+    arguments: [
+      ("postgres://x@10.0.0.1/x", "Add ?sslmode=verify-full"),
+      ("postgres://h/x?target_session_attrs=any", "target_session_attrs must be read-write"),
+    ])
+  func address(url: String, remedy: String) {
+    let error = #expect(throws: PostgresError.self) { try PostgresAddress(url) }
+    #expect(error.map { Service.words(forFailedStart: $0) }?.contains(remedy) == true)
+  }
 }

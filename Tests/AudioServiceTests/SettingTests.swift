@@ -111,6 +111,19 @@ import Testing
   }
 
   @Test(
+    "settings of a cluster that can't be used or don't go together are refused, with the reason",
+    arguments: [
+      (["catalog": "mysql://x/y", "media": "file:///m"], "--catalog is a URL such as postgres://"),
+      (["catalog": "postgres://h/x"], "--catalog needs --media"),
+      (["catalog": "postgres://h/x", "media": "ftp://bucket"], "--media is the URL of a folder"),
+      (["media": "s3://bucket"], "need --catalog"), (["media": "file:///m"], "need --catalog"),
+      (["role": "worker"], "--role is all, api or work"), (["node": "../x"], "--node takes letters"),
+    ])
+  func cluster(flags: [String: String], reason: String) {
+    #expect(performing: { try dump(flags) }, throws: { "\($0)".contains(reason) })
+  }
+
+  @Test(
     "settings of nodes that call each other that can't be used or don't go together are refused, with the reason",
     arguments: [
       (["cluster-listen": "8090"], "--cluster-listen is HOST:PORT"),

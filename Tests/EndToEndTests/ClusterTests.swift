@@ -264,6 +264,27 @@ struct ClusterTests {
     try Command(Program.path(), ["check"] + arguments).finish(withinSeconds: 60)
   }
 
+  @Test func aNodeThatFindsAnotherFolderDoesNotStart() throws {
+    let (_, job) = try upload(to: one)
+    try one.client.succeed(job)
+    let other = try #require(PostgresServer.TestServer.shared)
+    let media = "file://" + cluster.folder.file("media")
+    for (url, folder) in [
+      (cluster.url, "file://" + cluster.folder.file("not mounted")),
+      (other.url(database: try other.newDatabase()), media),
+    ] {
+      let command = try Command(
+        Program.path(),
+        [
+          "serve", "--listen", "127.0.0.1:0", "--data", cluster.folder.file("x"), "--catalog", url, "--media", folder,
+          "--node", "x",
+        ])
+      let finished = try command.finish(withinSeconds: 60)
+      #expect(finished.status != 0)
+      #expect(finished.errors.contains("isn't the folder whose recordings the catalog describes"), "\(finished.errors)")
+    }
+  }
+
   @Test func rolesDivideTheWork() throws {
     try one.stop()
     try two.stop()

@@ -79,4 +79,13 @@ import Testing
     expectProblem(try server.client.conversion("/v1/recordings/\(id)/audio?format=opus"), 422, "unsupported_output")
     #expect(try server.client.conversion("/v1/recordings/\(id)/audio?format=ogg").status == 200)
   }
+
+  @Test("without ffmpeg, a format that lacks the rate is rejected with an explanation")
+  func withoutFFmpeg() throws {
+    let server = try TestServer("--ffmpeg", "/nonexistent/ffmpeg")
+    let file = try contents(Self.source("wav", in: server.folder))
+    let id = try #require(try server.client.uploadReady(file)["id"].string)
+    expectProblem(try server.client.conversion("/v1/recordings/\(id)/audio?format=opus"), 422, "unsupported_output")
+    #expect(try server.client.conversion("/v1/recordings/\(id)/audio?format=mp3").status == 200)
+  }
 }
