@@ -71,10 +71,14 @@ export class Library {
     new IntersectionObserver(([entry]) => {
       if (entry.isIntersecting && this.#cursor && !this.#loading) void this.#more();
     }, { root: find("library"), rootMargin: `${margin}px` }).observe(find("list-end"));
-    session.changed.subscribe(() => this.#mark());
-    session.ended.subscribe(({ layer, state }) => {
-      if (state === "succeeded" || layer.role === "original") void this.#refresh(layer.recording.id);
-      else this.#rowOf(layer.recording.id)?.remove();
+    session.changed.subscribe(() => {
+      for (const { recording: { id } } of session.layers) if (this.#isCanceled(id)) this.#drop(id);
+      this.#mark();
+    });
+    session.ended.subscribe(({ layer: { role, recording: { id } }, state }) => {
+      if (state === "succeeded" || role === "original") return void this.#refresh(id);
+      this.#gone.add(id);
+      this.#drop(id);
     });
     this.#followOthers(changes);
     // Carries out pending deletions now.
@@ -98,8 +102,7 @@ export class Library {
     changes.deleted.subscribe(id => {
       this.#gone.add(id);
       const layer = this.session.layerOf(id);
-      this.#rowOf(id)?.remove();
-      this.#tellCount();
+      this.#drop(id);
       // The session follows its jobs itself.
       if (!layer || layer.job || layer.isCanceled) return;
       forgetMade(id);
@@ -160,7 +163,22 @@ export class Library {
     return find("list-end").getBoundingClientRect().top < find("library").getBoundingClientRect().bottom + margin;
   }
 
-  #isDeleted(/** @type {string} */ id) { return this.#leaving.has(id) || this.#gone.has(id); }
+  #isDeleted(/** @type {string} */ id) { return this.#leaving.has(id) || this.#gone.has(id) || this.#isCanceled(id); }
+
+  /** Whether a recording is a result that is being canceled, which deletes it. */
+  #isCanceled(/** @type {string} */ id) {
+    const layer = this.session.layerOf(id);
+    return layer?.role === "cleaned" && layer.isCanceled;
+  }
+
+  /** Removes a recording's row, and stops loading its picture: the browser would log the 404 of one that is deleted meanwhile. */
+  #drop(/** @type {string} */ id) {
+    const row = this.#rowOf(id);
+    if (!row) return;
+    part(row, "picture").removeAttribute("src");
+    row.remove();
+    this.#tellCount();
+  }
 
   #tellCount() {
     const isEmpty = !this.list.childElementCount, empty = find("list-empty");

@@ -300,6 +300,7 @@ export class Session {
     // Nothing asks for a result that is being deleted: the browser would log the 404.
     layer.isCanceled = true;
     if (layer.role === "cleaned") this.tiles.forget(layer.waveform);
+    this.changed.emit();
     await layer.asked.catch(() => { });
     try {
       await this.service.json(`v1/jobs/${id}`, { method: "DELETE" });
