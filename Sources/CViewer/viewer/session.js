@@ -426,7 +426,9 @@ export class Session {
         if (answer.complete !== false) return;
         const { job, state } = this.original?.recording.waveform ?? {};
         if (state === "failed") return;
-        if (job) await this.service.json(`v1/jobs/${job}?wait=5`, { signal });
+        const made = job ? await this.service.json(`v1/jobs/${job}?wait=5`, { signal }) : await pause(1000, signal);
+        // Until it is read again, there won't be more.
+        if (["cancelled", "failed"].includes(made?.state)) return;
       }
     } catch (error) {
       // Suggestions are optional.
