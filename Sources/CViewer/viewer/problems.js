@@ -51,7 +51,7 @@ const faults = /** @type {const} */ ({
   faultTime: "bad_time missing_times negative_time time_too_large",
   faultEnd: "end_before_start",
   faultWords: "word_outside_label words_run_backward",
-  faultMuch: "too_many_labels too_many_words too_much_text tags_too_deep json_too_deep",
+  faultMuch: "too_many_labels too_many_words too_much_text text_too_long tags_too_deep json_too_deep",
   faultJSON: "malformed_json missing_member repeated_member unknown_member wrong_type",
   faultFormat: "not_text unknown_format missing_header",
 });
