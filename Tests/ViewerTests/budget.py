@@ -125,12 +125,11 @@ def heap_megabytes(browser):
 def run(browser, service, minutes):
     """Prints the figures. Returns how many miss their bound."""
     report = Report()
-    if service.binary:
-        report.line("the page, html, js and css, compressed", page_bytes(service) / 1000, "KB", PAGE_KILOBYTES)
+    report.line("the page, html, js and css, compressed", page_bytes(service) / 1000, "KB", PAGE_KILOBYTES)
     with tempfile.TemporaryDirectory() as folder:
         block = speech_like(60, RATE, seed=5)
         path = write_wav(os.path.join(folder, "long.wav"), block, RATE, repeats=SECONDS // 60)
-        source = service.upload(path, "two%20hours.wav")
+        source = service.upload(path, "two hours.wav")
     cleaned = service.clean(source)
     for width, height, ratio in ((1440, 900, 1), (1920, 1080, 2)):
         measure_journey(service, cleaned, report, width, height, ratio)

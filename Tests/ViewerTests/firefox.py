@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import time
 
-from webdriver import Actions, BrowserStopped, DriverError, free_port, wait
+from webdriver import HUNG, REST, Actions, DriverError, free_port, wait
 
 # Sound starts without a click, as in Chromium's tests; nothing is fetched that the story doesn't ask for.
 PREFERENCES = {
@@ -31,37 +31,31 @@ PREFERENCES = {
 }
 
 
-# How long a command may take, in seconds; the slowest take a few. Afterwards, the page gets this long to draw a frame.
-PATIENCE, LAST_PATIENCE = 120, 20
-# Commands that wait for the page: for a promise, or until it is loaded.
-WAITING = ("script.callFunction", "browsingContext.navigate", "browsingContext.reload")
-
 
 def processes(root):
-    """The process `root` and all that it has started, with the processor seconds of each one's first thread."""
-    found, ticks = {}, os.sysconf("SC_CLK_TCK")
+    """The process `root` and all that it has started."""
+    parents = {}
     for entry in os.listdir("/proc"):
         with contextlib.suppress(OSError, ValueError):
-            with open(f"/proc/{int(entry)}/task/{entry}/stat") as file:
-                fields = file.read().rpartition(")")[2].split()
-            found[int(entry)] = (int(fields[1]), (int(fields[11]) + int(fields[12])) / ticks)
-    family = [root] if root in found else []
+            with open(f"/proc/{int(entry)}/stat") as file:
+                parents[int(entry)] = int(file.read().rpartition(")")[2].split()[1])
+    family = [root] if root in parents else []
     for parent in family:
-        family += [child for child, (of, _) in found.items() if of == parent]
-    return {process: found[process][1] for process in family}
+        family += [child for child, of in parents.items() if of == parent]
+    return family
 
 
 class Socket:
     """The client's side of a WebSocket (RFC 6455) with text messages."""
 
     def __init__(self, port, path):
-        self.stream = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        self.stream = socket.create_connection(("127.0.0.1", port), timeout=HUNG)
         self.stream.sendall((
             f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Key: {base64.b64encode(secrets.token_bytes(16)).decode()}\r\nSec-WebSocket-Version: 13\r\n\r\n").encode())
         # What has been received and not yet returned: bytes, and the first frames of a message.
         self.received, self.message = b"", b""
-        head = self._until(lambda: b"\r\n\r\n" in self.received and self.received.partition(b"\r\n\r\n"), PATIENCE)
+        head = self._until(lambda: b"\r\n\r\n" in self.received and self.received.partition(b"\r\n\r\n"), HUNG)
         self.received = head[2]
         if b" 101 " not in head[0].split(b"\r\n")[0]:
             raise DriverError(f"no WebSocket: {head[0].decode()}")
@@ -78,7 +72,7 @@ class Socket:
             size = bytes([0x80 | 126]) + struct.pack(">H", length)
         else:
             size = bytes([0x80 | 127]) + struct.pack(">Q", length)
-        self.stream.settimeout(PATIENCE)
+        self.stream.settimeout(HUNG)
         self.stream.sendall(bytes([0x80 | kind]) + size + mask + bytes(value ^ mask[k % 4] for k, value in enumerate(data)))
 
     def receive(self, seconds):
@@ -133,11 +127,10 @@ class Firefox(Actions):
     """Firefox without a window. Its methods are those of `Browser`, except for DevTools."""
 
     has_devtools = False
-    shades = (False,)
 
     def __init__(self, width=1440, height=900):
         self.socket = self.context = self.process = self.loudspeaker = None
-        self.number, self.complaints, self.stopped = 0, [], None
+        self.number, self.complaints = 0, []
         self.profile = tempfile.TemporaryDirectory(prefix="stillwave-firefox-", ignore_cleanup_errors=True)
         try:
             self._start()
@@ -166,73 +159,30 @@ class Firefox(Actions):
         self.call("session.new", capabilities={})
         self.call("session.subscribe", events=["log.entryAdded"])
         self.context = self.call("browsingContext.getTree")["contexts"][0]["context"]
+        self.call("script.addPreloadScript", functionDeclaration=f"() => {{ {REST} }}")
 
     def _connect(self, port):
-        end = time.monotonic() + 120
-        while True:
-            try:
+        def connected():
+            assert self.process.poll() is None, "Firefox has ended"
+            with contextlib.suppress(OSError):
                 return Socket(port, "/session")
-            except OSError:
-                if time.monotonic() > end or self.process.poll() is not None:
-                    raise
-                time.sleep(0.1)
+        return wait("Firefox listens", connected)
 
     def call(self, method, **parameters):
-        if self.stopped:
-            raise self.stopped
-        number = self._send(method, parameters)
-        try:
-            return self._answer(number, PATIENCE)
-        except TimeoutError:
-            raise self._unanswered(number, method, parameters) from None
-
-    def _send(self, method, parameters):
         self.number += 1
         self.socket.send(json.dumps({"id": self.number, "method": method, "params": parameters}))
-        return self.number
-
-    def _answer(self, number, seconds, late=None):
-        end = time.monotonic() + seconds
+        end = time.monotonic() + HUNG
         while True:
-            message = json.loads(self.socket.receive(end - time.monotonic()))
+            try:
+                message = json.loads(self.socket.receive(end - time.monotonic()))
+            except TimeoutError:
+                raise DriverError(f"{method} has no answer after {HUNG} s: {str(parameters)[:300]}") from None
             if message.get("type") == "event":
                 self._note(message["params"])
-            elif message.get("id") == number:
+            elif message.get("id") == self.number:
                 if message["type"] == "error":
                     raise DriverError(f"{message['error']}: {message['message']}")
                 return message["result"]
-            elif late and message.get("id") == late:
-                raise DriverError("has answered it too late")
-
-    def _unanswered(self, number, method, parameters):
-        """The error for a command without an answer: the browser's if nothing that the page does can be the reason.
-
-        A page can keep any command waiting by computing on and on, and one that waits for the page by other means.
-        """
-        before, begun = processes(self.process.pid), time.monotonic()
-        draws = self._draws(number)
-        time.sleep(5)
-        busiest = max((seconds - before.get(process, 0) for process, seconds in processes(self.process.pid).items()), default=0)
-        share = busiest / (time.monotonic() - begun)
-        asked = " ".join(str(parameters.get("functionDeclaration") or parameters.get("actions") or "").split())
-        told = (f"{method} has no answer after {PATIENCE} s; asked for a frame, the page {draws or 'does not answer'}, and the busiest of "
-                f"the browser's main threads computes {share:.0%} of the time: {asked[:200]}")
-        if share > 0.25 or (draws and method in WAITING):
-            return DriverError(told)
-        self.stopped = BrowserStopped(told)
-        return self.stopped
-
-    def _draws(self, late):
-        """What the page does if it's asked for a frame, which it doesn't draw before it's loaded; None: nothing."""
-        try:
-            self._answer(self._send("script.evaluate", {
-                "expression": "document.readyState === 'complete' && new Promise(done => requestAnimationFrame(done))",
-                "target": {"context": self.context}, "awaitPromise": True}), LAST_PATIENCE, late)
-            return "answers"
-        except DriverError as error:
-            return str(error)
-        except TimeoutError:
-            return None
 
     def _note(self, entry):
         if entry.get("level") in ("error", "warn"):
@@ -241,8 +191,8 @@ class Firefox(Actions):
     def close(self):
         try:
             self.call("browser.close")
-            self.process.wait(PATIENCE)
-        except (BrowserStopped, DriverError, OSError, subprocess.TimeoutExpired, ValueError):
+            self.process.wait(HUNG)
+        except (DriverError, OSError, subprocess.TimeoutExpired, ValueError):
             pass
         finally:
             self._end()
@@ -269,27 +219,6 @@ class Firefox(Actions):
     def size(self, width, height, ratio=1, touch=False):
         self.call("browsingContext.setViewport", context=self.context, viewport={"width": width, "height": height},
                   devicePixelRatio=ratio)
-
-    def language(self, tags):
-        """Sets the preferred one of the languages, as there can be only one."""
-        self.call("emulation.setLocaleOverride", locale=tags.split(",")[0], contexts=[self.context])
-
-    def dark(self, is_dark, is_forced=False):
-        """Firefox stays light, and keeps its colors."""
-
-    def policy(self, is_on):
-        """Firefox keeps to the policy, but not for scripts from here."""
-
-    def inject(self, source):
-        self.run(source)
-
-    @contextlib.contextmanager
-    def preload(self, script):
-        identifier = self.call("script.addPreloadScript", functionDeclaration=f"() => {{ {script} }}")["script"]
-        try:
-            yield
-        finally:
-            self.call("script.removePreloadScript", script=identifier)
 
     def run(self, script, *arguments):
         result = self.call(
@@ -338,10 +267,6 @@ class Firefox(Actions):
     def console(self):
         """The errors that the page has logged since the last call."""
         self.run("")
-        found, self.complaints = self.errors, []
-        return found
-
-    @property
-    def errors(self):
-        # Firefox warns about what isn't an error: sound that isn't allowed yet, and fields of the page that it doesn't know.
-        return [entry for entry in self.complaints if entry["level"] == "error" and not re.search("AudioContext|NS_BINDING_ABORTED", entry["message"])]
+        found, self.complaints = self.complaints, []
+        # It warns about what isn't an error: sound that isn't allowed yet, and fields of the page that it doesn't know.
+        return [entry for entry in found if entry["level"] == "error" and not re.search("AudioContext|NS_BINDING_ABORTED", entry["message"])]

@@ -106,41 +106,36 @@ def check_room(browser, page, recording, folder, pictures):
     labels = os.path.join(folder, "backward.srt")
     with open(labels, "w", encoding="utf-8") as file:
         file.write("1\n00:00:05,000 --> 00:00:02,000\nbackward\n")
-    try:
-        for tag in TAGS:
-            browser.size(1440, 900)
-            browser.language(f"{tag}-x-unknown,{tag},en")
-            page.open(f"{recording}&view=0-20&mark=16-19.5&noise=0.2-1.2")
-            wait("the result is described", lambda: browser.text("#result-figures"))
-            kind = browser.run("return [document.documentElement.lang, document.documentElement.dir]")
-            assert kind == [tag, "rtl" if tag == "ar" else "ltr"], kind
-            mark = "." if tag in ("ja", "ar") else ","
-            assert browser.value("#select-from") == f"0:16{mark}000", browser.value("#select-from")
-            assert browser.run(ISOLATED) == [tag == "ar", True], tag
-            assert browser.run(DIRECTION) == kind[1], tag
-            page.open()
-            browser.run("location.hash = '#00000000-0000-7000-8000-000000000000'")
-            sentence = browser.run("return import('./viewer/texts.js').then(({ texts }) => texts.problemDeleted)")
-            wait("a problem is explained in the language", lambda: page.toast() == sentence)
-            page.open(f"{recording}&view=0-20&mark=16-19.5&noise=0.2-1.2")
-            wait("the result is described", lambda: browser.text("#result-figures"))
-            browser.choose("#label-file", [labels])
-            sentence = browser.run("return import('./viewer/texts.js').then(({ texts }) => texts.faultAt(2, 18, texts.faultEnd))")
-            wait("and what is wrong in a file, with its place", lambda: sentence in page.toast())
-            browser.click(".toast [data-part=close]")
-            browser.console()
-            for width, height in SIZES:
-                browser.size(width, height, touch=min(width, height) < 400)
-                browser.run("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-                found = page.overflow()
-                assert not found, f"{tag} at {width} x {height}: {found}"
-                if (width, height) in ((390, 844), (1440, 900)):
-                    page.settle()
-                    browser.screenshot(os.path.join(pictures, f"{tag} {width} x {height}.png"))
-        axis = browser.run("""const left = id => document.querySelector(id).getBoundingClientRect().left;
-          return [left("#library") > left("#cleaning"), left("#handle-start") < left("#handle-end")];""")
-        assert axis == [True, True], f"Arabic mirrors the page, but not the time: {axis}"
-    finally:
-        browser.language("en-US,en")
+    for tag in TAGS:
         browser.size(1440, 900)
-        browser.open("about:blank")
+        browser.language(f"{tag}-x-unknown,{tag},en")
+        page.open(f"{recording}&view=0-20&mark=16-19.5&noise=0.2-1.2")
+        wait("the result is described", lambda: browser.text("#result-figures"))
+        kind = browser.run("return [document.documentElement.lang, document.documentElement.dir]")
+        assert kind == [tag, "rtl" if tag == "ar" else "ltr"], kind
+        mark = "." if tag in ("ja", "ar") else ","
+        assert browser.value("#select-from") == f"0:16{mark}000", browser.value("#select-from")
+        assert browser.run(ISOLATED) == [tag == "ar", True], tag
+        assert browser.run(DIRECTION) == kind[1], tag
+        page.open()
+        browser.run("location.hash = '#00000000-0000-7000-8000-000000000000'")
+        sentence = browser.run("return import('./viewer/texts.js').then(({ texts }) => texts.problemDeleted)")
+        wait("a problem is explained in the language", lambda: page.toast() == sentence)
+        page.open(f"{recording}&view=0-20&mark=16-19.5&noise=0.2-1.2")
+        wait("the result is described", lambda: browser.text("#result-figures"))
+        browser.choose("#label-file", [labels])
+        sentence = browser.run("return import('./viewer/texts.js').then(({ texts }) => texts.faultAt(2, 18, texts.faultEnd))")
+        wait("and what is wrong in a file, with its place", lambda: sentence in page.toast())
+        browser.click(".toast [data-part=close]")
+        browser.console()
+        for width, height in SIZES:
+            browser.size(width, height, touch=min(width, height) < 400)
+            browser.run("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            found = page.overflow()
+            assert not found, f"{tag} at {width} x {height}: {found}"
+            if (width, height) in ((390, 844), (1440, 900)):
+                page.settle()
+                browser.screenshot(os.path.join(pictures, f"{tag} {width} x {height}.png"))
+    axis = browser.run("""const left = id => document.querySelector(id).getBoundingClientRect().left;
+      return [left("#library") > left("#cleaning"), left("#handle-start") < left("#handle-end")];""")
+    assert axis == [True, True], f"Arabic mirrors the page, but not the time: {axis}"

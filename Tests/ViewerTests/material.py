@@ -7,14 +7,15 @@ import json
 import math
 import os
 import random
+import shutil
 import signal
 import subprocess
 import tempfile
 import threading
-import time
 import wave
+from urllib.parse import quote
 
-from webdriver import free_port, wait
+from webdriver import HUNG, free_port, wait
 
 
 def speech_like(seconds, rate, seed):
@@ -35,12 +36,13 @@ def speech_like(seconds, rate, seed):
     return samples
 
 
-def write_wav(path, block, rate, channels=1, repeats=1):
+def write_wav(path, block, rate, channels=1, repeats=1, lanes=1):
+    """Writes samples, which are those of one channel, for each of them, or those of `lanes` channels."""
     with wave.open(path, "wb") as file:
         file.setnchannels(channels)
         file.setsampwidth(2)
         file.setframerate(rate)
-        frames = block if channels == 1 else array.array("h", [value for value in block for _ in range(channels)])
+        frames = block if channels == lanes else array.array("h", [value for value in block for _ in range(channels)])
         for _ in range(repeats):
             file.writeframes(frames.tobytes())
     return path
@@ -70,23 +72,46 @@ def workers(service, command):
     return found
 
 
-class Service:
-    """The program under test, with its own port and folder."""
+def worked(process):
+    """The processor time of a process, in ticks; None if it has ended."""
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{process}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return None if fields[0] == "Z" else int(fields[11]) + int(fields[12])
 
-    def __init__(self, binary):
+
+class Service:
+    """The program under test with its own port and data folder: a copy of `data`, or an empty one."""
+
+    # Further arguments of the program.
+    options = ()
+
+    def __init__(self, binary, data=None):
         self.binary = binary
         self.folder = tempfile.TemporaryDirectory(prefix="stillwave-viewer-")
+        self.data = self.folder.name + "/data"
+        if data:
+            shutil.copytree(data, self.data)
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.start()
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        self.folder.cleanup()
+
     def start(self):
-        self.process = subprocess.Popen(
-            [self.binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", self.folder.name + "/data"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with open(self.folder.name + "/log", "ab") as log:
+            self.process = subprocess.Popen(
+                [self.binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", self.data, *self.options],
+                stdout=subprocess.DEVNULL, stderr=log)
         wait("the service answers", self.is_alive)
 
     def is_alive(self):
+        assert self.process.poll() is None, f"the service has ended with status {self.process.returncode}"
         try:
             return self.request("GET", "/healthz")[0] == 200
         except OSError:
@@ -96,34 +121,31 @@ class Service:
         self.process.terminate()
         self.process.wait()
 
-    def close(self):
-        self.stop()
-        self.folder.cleanup()
-
     @contextlib.contextmanager
     def holding(self, command):
         """
-        Stops each worker of a kind as it starts. Yields a function that lets them run for a moment, or sends them another
-        signal.
+        Stops each worker of a kind as it starts. Yields a function that lets them work for a hundredth of a second of
+        processor time, or sends them another signal.
         """
         held, is_over = set(), threading.Event()
 
-        def send(number):
-            for worker in list(held):
+        def send(number, to):
+            for worker in to:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(worker, number)
 
         def hold():
             while not is_over.wait(0.002):
-                for worker in workers(self.process.pid, command) - held:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(worker, signal.SIGSTOP)
-                    held.add(worker)
+                new = workers(self.process.pid, command) - held
+                send(signal.SIGSTOP, new)
+                held.update(new)
 
         def step(number=signal.SIGCONT):
-            send(number)
-            time.sleep(0.02)
-            send(signal.SIGSTOP)
+            before = {worker: worked(worker) for worker in list(held)}
+            send(number, before)
+            while number == signal.SIGCONT and any(ticks is not None and worked(worker) == ticks for worker, ticks in before.items()):
+                os.sched_yield()
+            send(signal.SIGSTOP, before)
 
         thread = threading.Thread(target=hold)
         thread.start()
@@ -132,29 +154,10 @@ class Service:
         finally:
             is_over.set()
             thread.join()
-            send(signal.SIGCONT)
-
-    @contextlib.contextmanager
-    def killing(self, command):
-        """Kills each worker of a kind."""
-        is_over = threading.Event()
-
-        def kill():
-            while not is_over.wait(0.002):
-                for worker in workers(self.process.pid, command):
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(worker, signal.SIGKILL)
-
-        thread = threading.Thread(target=kill)
-        thread.start()
-        try:
-            yield
-        finally:
-            is_over.set()
-            thread.join()
+            send(signal.SIGCONT, held)
 
     def request(self, method, path, body=None, fields={}):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HUNG)
         try:
             connection.request(method, path, body, fields)
             answer = connection.getresponse()
@@ -165,19 +168,32 @@ class Service:
     def json(self, path):
         return json.loads(self.request("GET", path)[2])
 
-    def upload(self, path, name):
+    def recordings(self):
+        """All recordings, the newest first."""
+        return self.json("/v1/recordings?limit=1000")["recordings"]
+
+    def named(self, name):
+        """The newest recording with a name."""
+        return next(recording for recording in self.recordings() if recording["name"] == name)
+
+    def rename(self, identifier, name):
+        status, _, body = self.request("PATCH", f"/v1/recordings/{identifier}", json.dumps({"name": name}), {"Content-Type": "application/json"})
+        assert status == 200, body
+
+    def upload(self, path, name=None, fields={}):
         """Uploads a file, waits for its waveform and returns its id."""
         with open(path, "rb") as file:
-            status, _, body = self.request("POST", f"/v1/recordings?name={name}", file,
-                                           {"Content-Length": str(os.path.getsize(path))})
+            status, _, body = self.request("POST", f"/v1/recordings?name={quote(name or os.path.basename(path))}", file,
+                                           {"Content-Length": str(os.path.getsize(path)), **fields})
         assert status == 201, body
         identifier = json.loads(body)["id"]
-        wait("the waveform is ready", lambda: self.json(f"/v1/recordings/{identifier}")["waveform"]["state"] == "ready", 300)
+        wait("the waveform is ready", lambda: json.loads(
+            self.request("GET", f"/v1/recordings/{identifier}", fields=fields)[2])["waveform"]["state"] == "ready")
         return identifier
 
-    def clean(self, identifier, asked="{}"):
+    def clean(self, identifier, **asked):
         """Cleans a recording and returns the result's id."""
-        status, _, body = self.request("POST", f"/v1/recordings/{identifier}/denoise", asked, {"Content-Type": "application/json"})
+        status, _, body = self.request("POST", f"/v1/recordings/{identifier}/denoise", json.dumps(asked), {"Content-Type": "application/json"})
         assert status == 202, body
         job = json.loads(body)
 
@@ -186,21 +202,5 @@ class Service:
             assert found["state"] not in ("failed", "cancelled"), found
             return found["state"] == "succeeded"
 
-        wait("the noise is removed", is_done, 600)
+        wait("the noise is removed", is_done)
         return job["result"]["recording"]
-
-
-class ServiceElsewhere(Service):
-    """A service that is already running, for working on the page."""
-
-    def __init__(self, port):
-        self.binary = None
-        self.port = port
-        self.address = f"http://127.0.0.1:{port}"
-
-    @contextlib.contextmanager
-    def holding(self, command):
-        yield lambda number=signal.SIGCONT: None
-
-    def close(self):
-        pass

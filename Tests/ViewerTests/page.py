@@ -7,6 +7,10 @@ from webdriver import wait
 SHIFT, ENTER, ESCAPE, END, HOME, DELETE, TAB = "\ue008", "\ue007", "\ue00c", "\ue010", "\ue011", "\ue017", "\ue004"
 LEFT, UP, RIGHT, DOWN, F2, CONTROL = "\ue012", "\ue013", "\ue014", "\ue015", "\ue032", "\ue009"
 
+# How long a finger rests to select, in milliseconds. The page takes 380 for it, and a busy one notices it later; the gesture has
+# to be one command: after a gesture in two, chromedriver begins no second one.
+LONG_PRESS = 2000
+
 # Canvases are read through a copy: Chromium stops drawing a canvas with the graphics processor if it is read often.
 COPY = """
   const copy = canvas => {
@@ -50,9 +54,20 @@ document.querySelector("#job").hidden = true;
 return found;
 """
 
+# The height of an element's part that is on the screen and not covered, along its middle, in CSS pixels.
+SEEN = """
+const element = document.querySelector(arguments[0]), box = element.getBoundingClientRect();
+let seen = 0;
+for (let y = Math.max(0, Math.ceil(box.top)); y < Math.min(innerHeight, box.bottom); y++) {
+  const top = document.elementFromPoint(box.left + box.width / 2, y);
+  if (top && (element.contains(top) || element.parentElement.control === top || top.contains(element) && top.matches("label"))) seen++;
+}
+return seen;
+"""
+
 
 def in_chromium(why):
-    """Marks a step for Chromium alone, and says why: most need its DevTools. Firefox lists these steps at the end."""
+    """Marks a step for Chromium alone, and says why: most need its DevTools."""
     def mark(step):
         step.why_chromium = why
         return step
@@ -73,9 +88,13 @@ class Page:
     def wait_for_waveform(self):
         wait("the waveform is drawn", lambda: self.ink("#waves") > 1000)
 
+    def rest(self):
+        """Waits until the page has done what follows a change of the view, and the address shows it."""
+        wait("the page rests", lambda: self.browser.run("return rests()"))
+
     def window(self):
-        """Start and end of the view, from the address, which is updated when the view rests; None: the whole recording."""
-        self.browser.run("return new Promise(done => setTimeout(done, 800))")
+        """Start and end of the view, from the address, when the page rests; None: the whole recording."""
+        self.rest()
         return self.field("view")
 
     def field(self, name):
@@ -139,12 +158,24 @@ class Page:
     def toast(self):
         return self.browser.run("return [...document.querySelectorAll('.toast [data-part=text]')].map(e => e.textContent).join(' ')")
 
+    def focus(self, selector="#wave"):
+        self.browser.run("document.querySelector(arguments[0]).focus()", selector)
+
+    def seen(self, selector):
+        return self.browser.run(SEEN, selector)
+
     def press(self, selector):
         """Presses a button when it appears, in one command: it may be gone before a second one."""
         wait(f"{selector} is there", lambda: self.browser.run("""
           const button = document.querySelector(arguments[0]), isThere = !!button && button.checkVisibility();
           if (isThere) button.click();
           return isThere;""", selector))
+
+    def delete(self, row="#list li:first-child .open"):
+        """Deletes a recording of the list for good."""
+        self.focus(row)
+        self.browser.keys(DELETE)
+        self.press(".toast:last-child [data-part=close]")
 
     def choose(self, *paths):
         """Chooses files as if with the button."""

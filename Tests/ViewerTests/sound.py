@@ -112,19 +112,12 @@ TAP = """
 
 
 class Tap:
-    """Between `install` and `remove` the page's policy is not enforced, because the recorder is a script of the test."""
+    """Listens to each page that is opened from now on. Their policy is not enforced, because the recorder is a script of the test."""
 
     def __init__(self, browser):
         self.browser = browser
-
-    def install(self):
-        """Takes effect with the next page."""
-        self.browser.devtools("Page.setBypassCSP", enabled=True)
-        self.script = self.browser.devtools("Page.addScriptToEvaluateOnNewDocument", source=TAP)["identifier"]
-
-    def remove(self):
-        self.browser.devtools("Page.setBypassCSP", enabled=False)
-        self.browser.devtools("Page.removeScriptToEvaluateOnNewDocument", identifier=self.script)
+        browser.policy(False)
+        browser.devtools("Page.addScriptToEvaluateOnNewDocument", source=TAP)
 
     def start(self):
         wait("the tap is open", lambda: self.browser.run("return tap.isReady"))

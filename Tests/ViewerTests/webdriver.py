@@ -3,23 +3,19 @@
 import base64
 import contextlib
 import json
-import os
 import socket
 import subprocess
-import tempfile
 import time
 import urllib.error
 import urllib.request
 
+# After so many seconds, what is waited for is taken for hung. Nothing that works needs a part of it.
+HUNG = 300
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 
 class DriverError(Exception):
     pass
-
-
-class BrowserStopped(BaseException):
-    """The browser doesn't answer, and nothing that the page does can be the reason. No step handles it."""
 
 
 def free_port():
@@ -28,21 +24,48 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def wait(what, condition, seconds=120):
+def wait(what, condition):
     """Waits until `condition` is true and returns its value. Names `what` if that fails."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + HUNG
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"waited {seconds} s in vain: {what}")
+            raise AssertionError(f"waited {HUNG} s in vain: {what}")
         # WebDriver has no events, so the browser must be polled.
         time.sleep(0.03)
 
 
+# Runs before the page's scripts. The page rests if it doesn't draw, and nothing is put off: the end of a change of the view,
+# the address, what can be undone, and reading the list again wait for more than 0.2 s and at most half a second of calm.
+REST = """
+(() => {
+  const timers = new Set(), frames = new Set(), { setTimeout, clearTimeout, requestAnimationFrame } = window;
+  window.setTimeout = (call, delay = 0, ...rest) => {
+    const timer = setTimeout(() => { timers.delete(timer); call(...rest); }, delay);
+    if (delay > 200 && delay <= 500) timers.add(timer);
+    return timer;
+  };
+  window.clearTimeout = timer => { timers.delete(timer); clearTimeout(timer); };
+  window.requestAnimationFrame = call => {
+    const frame = requestAnimationFrame(time => { frames.delete(frame); call(time); });
+    frames.add(frame);
+    return frame;
+  };
+  window.rests = () => !timers.size && !frames.size;
+})();
+"""
+
+
 class Actions:
     """What is the same in every browser that can run scripts and perform input actions (`run` and `actions`)."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     def text(self, selector):
         return self.run("return document.querySelector(arguments[0]).textContent.trim()", selector)
@@ -98,8 +121,6 @@ class Browser(Actions):
     """Chromium without a window, driven by chromedriver."""
 
     has_devtools = True
-    # Whether the page is dark, for steps that try both.
-    shades = (False, True)
 
     def __init__(self, width=1440, height=900, trace=""):
         self.port = free_port()
@@ -119,7 +140,8 @@ class Browser(Actions):
         answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": {
             "browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": logs}}})
         self.base += f"/session/{answer['sessionId']}"
-        self.call("POST", "/timeouts", {"script": 300_000})
+        self.devtools("Page.addScriptToEvaluateOnNewDocument", source=REST)
+        self.call("POST", "/timeouts", {"script": HUNG * 1000, "pageLoad": HUNG * 1000})
         self.size(width, height)
 
     def _is_ready(self):
@@ -133,7 +155,7 @@ class Browser(Actions):
             self.base + path, method=method, data=None if body is None else json.dumps(body).encode(),
             headers={"Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
+            with urllib.request.urlopen(request, timeout=HUNG + 10) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             value = json.load(error)["value"]

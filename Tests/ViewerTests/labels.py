@@ -1,8 +1,7 @@
-"""Steps of the story about labels: the lane, the transcript, the singing view, tracks, import and export."""
-
 import json
 import os
 
+from chapter import Chapter
 from page import CONTROL, DELETE, ENTER, ESCAPE, RIGHT, SHIFT, in_chromium
 from webdriver import wait
 
@@ -47,60 +46,46 @@ window.fetch = (path, options) => {
 """
 
 
-class Words:
-    """Works on a recording of its own, which it deletes at the end."""
+class LabelsAreEditedReadAndSung(Chapter):
+    differs = True
 
-    def __init__(self, story):
-        self.browser, self.page, self.service, self.folder = story.browser, story.page, story.service, story.folder
-        self.pictures, self.recording, self.check_axe = story.pictures, "", story.check_axe
+    def begin(self):
+        self.recording = self.upload("song.wav", 32)
+        self.page.open(self.recording)
 
-    def tracks(self):
+    def _tracks(self):
         return self.service.json(f"/v1/recordings/{self.recording}/labels")["tracks"]
 
-    def stored(self, track=None):
-        track = track or self.tracks()[0]["id"]
+    def _stored(self, track=None):
+        track = track or self._tracks()[0]["id"]
         return self.service.json(f"/v1/recordings/{self.recording}/labels/{track}")["labels"]
 
-    def at(self, seconds, down=0.5):
+    def _at(self, seconds, down=0.5):
         """The point of the lane at a time; the whole recording is shown."""
         return self.page.point(seconds / 32, down, "#lane")
 
-    def seek(self, seconds):
+    def _seek(self, seconds):
         self.browser.drag(self.page.point(seconds / 32, 0.5, "#ruler"), self.page.point(seconds / 32, 0.5, "#ruler"))
         wait("the playhead is there", lambda: abs(self.page.playhead() - seconds) < 0.1)
 
-    def drop(self, name, text):
+    def _drop(self, name, text):
         path = os.path.join(self.folder, name)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         self.page.drop([path])
 
-    def steps(self):
-        return [
-            self.a_dropped_file_of_lyrics_becomes_a_track, self.a_bad_file_says_what_is_wrong_and_where,
-            self.labels_are_dragged_typed_removed_and_undone, self.keys_add_labels_while_it_plays,
-            self.a_change_elsewhere_is_kept_and_said, self.the_transcript_follows_seeks_and_selects,
-            self.words_are_found_as_they_are_typed, self.the_singing_view_fills_with_the_sound,
-            self.singing_respects_reduced_motion_and_fills_the_screen, self.tracks_are_added_renamed_exported_and_removed,
-            self.axe_finds_nothing_in_words, self.words_are_photographed, self.words_are_put_away,
-        ]
-
     def a_dropped_file_of_lyrics_becomes_a_track(self):
-        from material import speech_like, write_wav
-        path = write_wav(os.path.join(self.folder, "song.wav"), speech_like(32, 16000, seed=3), 16000)
-        self.recording = self.service.upload(path, "song.wav")
-        self.page.open(self.recording)
         assert not self.browser.shown("#lane") and not self.browser.shown("#sing"), "without labels, nothing is in the way"
-        self.drop("Harbor.lrc", LYRICS)
+        self._drop("Harbor.lrc", LYRICS)
         wait("it is shown", lambda: self.browser.shown("#lane") and self.page.ink("#labels") > 1000)
         wait("it is said", lambda: "“Harbor” with 10 labels" in self.page.toast())
-        [track] = self.tracks()
+        [track] = self._tracks()
         assert (track["name"], track["kind"], track["count"], track["words"]) == ("Harbor", "lyrics", 10, 8), track
 
     def a_bad_file_says_what_is_wrong_and_where(self):
-        self.drop("bad.srt", "1\n00:00:05,000 --> 00:00:02,000\nbackward\n")
+        self._drop("bad.srt", "1\n00:00:05,000 --> 00:00:02,000\nbackward\n")
         wait("the line is named", lambda: "bad.srt: Line 2, column 18" in self.page.toast())
-        assert len(self.tracks()) == 1
+        assert len(self._tracks()) == 1
         big = os.path.join(self.folder, "big.vtt")
         with open(big, "wb") as file:
             file.truncate(17 << 20)
@@ -108,32 +93,31 @@ class Words:
         wait("a large one isn't sent", lambda: "larger than 16 MiB" in self.page.toast())
         self.page.open()
         wait("nothing is open", lambda: self.browser.shown("#welcome"))
-        self.drop("early.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\nearly\n")
+        self._drop("early.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\nearly\n")
         wait("it needs a recording", lambda: "Open the recording that early.vtt belongs to" in self.page.toast())
         self.page.open(self.recording)
         wait("the labels are drawn", lambda: self.page.ink("#labels") > 1000)
-        # The browser logs the refusal too.
-        self.browser.console()
+        self.check_console(400, 422)
 
     def labels_are_dragged_typed_removed_and_undone(self):
         browser = self.browser
-        before = self.stored()
+        before = self._stored()
         browser.run(BUSY_ONCE)
-        browser.drag(self.at(29), self.at(30))
-        wait("the last end is dragged, and saved when the service can", lambda: abs(max(label["end"] for label in self.stored()) - 30) < 0.1)
+        browser.drag(self._at(29), self._at(30))
+        wait("the last end is dragged, and saved when the service can", lambda: abs(max(label["end"] for label in self._stored()) - 30) < 0.1)
         browser.actions({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [
-            {"type": "pointerMove", "duration": 0, "x": round(self.at(9.4)[0]), "y": round(self.at(9.4)[1])},
+            {"type": "pointerMove", "duration": 0, "x": round(self._at(9.4)[0]), "y": round(self._at(9.4)[1])},
             *[{"type": kind, "button": 0} for kind in ("pointerDown", "pointerUp", "pointerDown", "pointerUp")]]})
         wait("a double-click opens it", lambda: browser.shown("#label-editor"))
         assert browser.value("#label-text") == "and the harbor wakes"
         browser.type("#label-text", "and the harbor sleeps" + ENTER)
-        wait("it is typed", lambda: any(label["text"] == "and the harbor sleeps" for label in self.stored()))
+        wait("it is typed", lambda: any(label["text"] == "and the harbor sleeps" for label in self._stored()))
         assert browser.run("return document.activeElement.id") == "lane"
-        typed = next(label for label in self.stored() if label["text"] == "and the harbor sleeps")
+        typed = next(label for label in self._stored() if label["text"] == "and the harbor sleeps")
         browser.keys((CONTROL, SHIFT, RIGHT), (SHIFT, RIGHT), (SHIFT, RIGHT))
 
         def edges():
-            found = next(label for label in self.stored() if label["text"] == typed["text"])
+            found = next(label for label in self._stored() if label["text"] == typed["text"])
             return found["start"] - typed["start"], found["end"] - typed["end"]
         wait("its start is moved by keys, and its end further", lambda: 0 < edges()[0] < edges()[1] < 1)
         assert "and the harbor sleeps, 0:08.7" in browser.text("#live"), browser.text("#live")
@@ -142,38 +126,40 @@ class Words:
         wait("both are undone", lambda: edges() == (0, 0))
         browser.keys(RIGHT)
         browser.keys(DELETE)
-        wait("the next one is removed", lambda: len(self.stored()) == len(before) - 1)
-        assert "one" not in [label["text"] for label in self.stored()]
+        wait("the next one is removed", lambda: len(self._stored()) == len(before) - 1)
+        assert "one" not in [label["text"] for label in self._stored()]
         for _ in range(3):
             browser.keys((CONTROL, "z"))
-        wait("all is undone", lambda: self.stored() == before)
+        wait("all is undone", lambda: self._stored() == before)
         browser.keys((CONTROL, SHIFT, "z"))
-        wait("and one is done again", lambda: self.stored() != before)
+        wait("and one is done again", lambda: self._stored() != before)
         browser.keys((CONTROL, "z"))
-        wait("and undone", lambda: self.stored() == before)
+        wait("and undone", lambda: self._stored() == before)
 
     def keys_add_labels_while_it_plays(self):
         browser, page = self.browser, self.page
-        count = len(self.stored())
-        self.seek(12.5)
-        browser.run("document.querySelector('#wave').focus()")
+        count = len(self._stored())
+        self._seek(12.5)
+        page.focus()
         browser.keys(" ")
         wait("it plays", lambda: page.playhead() > 12.7)
         browser.keys("m")
-        hold = [{"type": "keyDown", "value": "m"}, {"type": "pause", "duration": 700}, {"type": "keyUp", "value": "m"}]
-        browser.actions({"type": "key", "id": "keys", "actions": hold})
+        begin = page.playhead()
+        browser.actions({"type": "key", "id": "keys", "actions": [{"type": "keyDown", "value": "m"}]})
+        wait("the key is held for a while", lambda: page.playhead() > begin + 0.7)
+        browser.actions({"type": "key", "id": "keys", "actions": [{"type": "keyUp", "value": "m"}]})
         browser.keys(" ")
-        wait("two are stored", lambda: len(self.stored()) == count + 2)
-        point, held = [label for label in self.stored() if not label["text"]]
+        wait("two are stored", lambda: len(self._stored()) == count + 2)
+        point, held = [label for label in self._stored() if not label["text"]]
         assert point["start"] == point["end"] and held["end"] - held["start"] > 0.3, (point, held)
         assert not browser.shown("#label-editor"), "nothing is opened while it plays"
         for _ in range(2):
             browser.keys((CONTROL, "z"))
-        wait("they are gone", lambda: len(self.stored()) == count)
+        wait("they are gone", lambda: len(self._stored()) == count)
 
     def a_change_elsewhere_is_kept_and_said(self):
         browser = self.browser
-        track = self.tracks()[0]["id"]
+        track = self._tracks()[0]["id"]
         path = f"/v1/recordings/{self.recording}/labels/{track}"
 
         def change(edit):
@@ -189,37 +175,37 @@ class Words:
                 labels[k].update(text=text)
                 labels[k].pop("words", None)
             return edit
-        before = self.stored()
+        before = self._stored()
         change(rename(5, "three and more"))
-        browser.run("document.querySelector('#lane').focus()")
-        self.seek(27.5)
+        self.page.focus("#lane")
+        self._seek(27.5)
         browser.keys((SHIFT, "\ue004"))
-        browser.run("document.querySelector('#lane').focus()")
-        browser.drag(self.at(29), self.at(30.5))
+        self.page.focus("#lane")
+        browser.drag(self._at(29), self._at(30.5))
         wait("both are kept", lambda: "Both changes are kept" in self.page.toast())
-        texts = [label["text"] for label in self.stored()]
-        assert "three and more" in texts and abs(self.stored()[-1]["end"] - 30.5) < 0.1, self.stored()
+        texts = [label["text"] for label in self._stored()]
+        assert "three and more" in texts and abs(self._stored()[-1]["end"] - 30.5) < 0.1, self._stored()
         change(rename(9, "and never ends"))
-        browser.drag(self.at(30.5), self.at(31))
+        browser.drag(self._at(30.5), self._at(31))
         wait("a lost one is said", lambda: "your change was not saved" in self.page.toast())
-        assert self.stored()[9]["text"] == "and never ends" and self.stored()[9]["end"] < 30.9
+        assert self._stored()[9]["text"] == "and never ends" and self._stored()[9]["end"] < 30.9
 
         def restore(labels):
             labels[:] = before
         change(restore)
         self.page.open(self.recording)
         wait("the labels are drawn", lambda: self.page.ink("#labels") > 1000)
-        self.browser.console()
+        self.check_console(412)
 
     def the_transcript_follows_seeks_and_selects(self):
         browser, page = self.browser, self.page
-        browser.run("document.querySelector('#wave').focus()")
+        page.focus()
         browser.keys("t")
         wait("the text is there", lambda: len(browser.all("#transcript .said")) == 10)
-        self.seek(7.3)
+        self._seek(7.3)
         current = "return document.querySelector('.said[aria-current] [data-part=text]')?.textContent"
         wait("the line is marked", lambda: browser.run(current) == "slow and clear")
-        browser.run("document.querySelector('#wave').focus()")
+        page.focus()
         browser.keys(" ")
         wait("it follows", lambda: browser.run(current) == "and the harbor wakes")
         assert browser.run("return CSS.highlights.get('heard').size") == 1, "the word is marked, too"
@@ -251,12 +237,12 @@ class Words:
 
     def the_singing_view_fills_with_the_sound(self):
         browser, page = self.browser, self.page
-        browser.run("document.querySelector('#wave').focus()")
+        page.focus()
         browser.keys("k")
         wait("it is shown", lambda: browser.shown("#singing"))
 
         def sung(seconds):
-            self.seek(seconds)
+            self._seek(seconds)
             return browser.run(SUNG)
         assert sung(0.2)["dots"] == 0
         assert [sung(at)["dots"] for at in (1.5, 2.4, 3.4)] == [3, 2, 1], "a first word is counted in"
@@ -271,8 +257,8 @@ class Words:
         assert japanese[0]["edge"] < japanese[1]["edge"] < 0, japanese
         rows = [sung(at)["text"] for at in (22.1, 24, 26.5)]
         assert len(set(rows)) > 1 and all(row in "A line that is far too long for any screen has to be divided into rows that can be read" for row in rows), rows
-        self.seek(4)
-        browser.run("document.querySelector('#wave').focus()")
+        self._seek(4)
+        page.focus()
         browser.keys(" ")
         wait("it plays", lambda: page.playhead() > 5)
         edges = browser.run("""
@@ -292,9 +278,9 @@ class Words:
     def singing_respects_reduced_motion_and_fills_the_screen(self):
         browser, page = self.browser, self.page
         browser.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
-        self.seek(4.05)
+        self._seek(4.05)
         first = browser.run(SUNG)["edge"]
-        self.seek(4.7)
+        self._seek(4.7)
         assert browser.run(SUNG)["edge"] == first, "a word is filled as it begins"
         browser.dark(False)
         browser.click("#sung-full")
@@ -307,16 +293,16 @@ class Words:
 
     def tracks_are_added_renamed_exported_and_removed(self):
         browser = self.browser
-        self.drop("Chapters.json", json.dumps({"version": "1.2.0", "chapters": [
+        self._drop("Chapters.json", json.dumps({"version": "1.2.0", "chapters": [
             {"startTime": 0, "title": "Intro"}, {"startTime": 16, "title": "Song"}]}))
-        wait("it is added", lambda: len(self.tracks()) == 2 and browser.shown("#track-choice"))
-        assert self.tracks()[1]["kind"] == "chapters"
+        wait("it is added", lambda: len(self._tracks()) == 2 and browser.shown("#track-choice"))
+        assert self._tracks()[1]["kind"] == "chapters"
         browser.click("#label-menu")
         wait("both are listed", lambda: len(browser.all("#track-list .track")) == 2)
         browser.run("""
           const field = document.querySelector(".track:last-child [data-part=name]");
           field.value = "Parts"; field.dispatchEvent(new Event("change"));""")
-        wait("it is renamed", lambda: self.tracks()[1]["name"] == "Parts")
+        wait("it is renamed", lambda: self._tracks()[1]["name"] == "Parts")
         browser.run("""
           const make = URL.createObjectURL;
           let blob;
@@ -329,14 +315,15 @@ class Words:
         assert name == "Harbor.srt" and "Morning comes across the water" in text, (name, text)
         wait("what is left out is said", lambda: "SRT can’t hold everything" in self.page.toast())
         browser.run("document.querySelector('.track:last-child [data-part=remove]').click()")
-        wait("it is removed", lambda: len(self.tracks()) == 1)
+        wait("it is removed", lambda: len(self._tracks()) == 1)
         browser.click("#close-tracks")
-        browser.run("document.querySelector('#wave').focus()")
+        self.page.focus()
         browser.keys((CONTROL, "z"))
-        wait("and back", lambda: [track["name"] for track in self.tracks()] == ["Harbor", "Parts"])
-        assert len(self.stored(self.tracks()[1]["id"])) == 2
+        wait("and back", lambda: [track["name"] for track in self._tracks()] == ["Harbor", "Parts"])
+        assert len(self._stored(self._tracks()[1]["id"])) == 2
 
-    def axe_finds_nothing_in_words(self):
+    @in_chromium("it is about the page")
+    def axe_finds_nothing_in_labels(self):
         if not os.environ.get("STILLWAVE_AXE"):
             return
         browser, page = self.browser, self.page
@@ -349,48 +336,9 @@ class Words:
             for button in ("#read", "#sing"):
                 browser.click(button)
             self.check_axe("the transcript and the singing view are shown")
-            browser.run("document.querySelector('#lane').focus()")
+            self.page.focus("#lane")
             browser.keys(RIGHT, ENTER)
             self.check_axe("a label is edited")
             browser.keys(ESCAPE)
             browser.click("#label-menu")
             self.check_axe("the tracks are shown")
-        browser.dark(False)
-        browser.size(1440, 900)
-        browser.policy(True)
-        page.open(self.recording)
-
-    def words_are_photographed(self):
-        if not self.pictures:
-            return
-        browser, page = self.browser, self.page
-        for width, height, ratio in ((1440, 900, 1), (390, 844, 2)):
-            browser.size(width, height, ratio=ratio, touch=width == 390)
-            for is_dark in browser.shades:
-                browser.dark(is_dark)
-                page.open(f"{self.recording}&view=2-16")
-                wait("the labels are drawn", lambda: page.ink("#labels") > 1000)
-                name = f"{width * ratio} x {height * ratio} {'dark' if is_dark else 'light'}.png"
-                x, y = page.point((5.7 - 2) / 14, 0.5, "#ruler")
-                browser.drag((x, y), (x, y))
-                browser.click("#read")
-                browser.click("#sing")
-                page.window()
-                browser.screenshot(os.path.join(self.pictures, f"words {name}"))
-                browser.run("document.querySelector('#singing').scrollIntoView()")
-                browser.screenshot(os.path.join(self.pictures, f"words below {name}"))
-                browser.click("#sung-full")
-                page.window()
-                browser.screenshot(os.path.join(self.pictures, f"singing {name}"))
-                browser.keys(ESCAPE)
-                browser.click("#label-menu")
-                page.window()
-                browser.screenshot(os.path.join(self.pictures, f"tracks {name}"))
-                browser.click("#close-tracks")
-        browser.dark(False)
-        browser.size(1440, 900)
-
-    def words_are_put_away(self):
-        self.browser.open("about:blank")
-        self.service.request("DELETE", f"/v1/recordings/{self.recording}")
-        self.browser.console()

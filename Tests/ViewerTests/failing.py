@@ -1,0 +1,52 @@
+import signal
+
+from chapter import Chapter
+from webdriver import wait
+
+
+class WhatFailsSaysSoAndGoesOn(Chapter):
+    data, address = "talk", ("talk.wav", "")
+
+    def a_recording_that_cannot_be_read_says_why_and_what_to_do(self):
+        browser, page = self.browser, self.page
+        with self.service.holding(b"waveform") as step:
+            page.choose(self.sound("broken.wav", 8, channels=2, repeats=100))
+            wait("it is opened", lambda: browser.text("#name") == "broken.wav")
+            wait("the failure is shown", lambda: step(signal.SIGKILL) or browser.shown("#failure"))
+        assert "killed" in browser.text("#failure-reason"), browser.text("#failure-reason")
+        row = "#list li:first-child"
+        wait("the row shows it too", lambda: "killed" in browser.text(f"{row} [data-part=reason]"))
+        assert "could not be read" in browser.text(f"{row} [data-part=about]")
+        page.rest()
+        browser.reload()
+        wait("it lasts", lambda: browser.shown("#failure") and "killed" in browser.text("#failure-reason"))
+        wait("in the row too", lambda: browser.shown(f"{row} [data-part=retry]"))
+        assert not browser.run("return !document.querySelector('#clean').disabled")
+        browser.click("#failure-retry")
+        page.wait_for_waveform()
+        wait("it is read", lambda: not browser.shown("#failure") and page.reach() > 0.98)
+        wait("the row is as any other", lambda: not browser.shown(f"{row} [data-part=failure]"))
+
+    def a_service_that_was_away_is_found_again(self):
+        browser, page = self.browser, self.page
+        page.open(self.id("talk.wav"))
+        page.focus()
+        browser.keys(" ")
+        wait("it plays", lambda: page.playhead() > 0.3)
+        browser.run("document.querySelector('#strength-gentle').click()")
+        self.service.stop()
+        # The sound at that position has not been loaded yet.
+        browser.drag(page.point(0.5), page.point(0.5))
+        browser.keys("+", "+", "+", "+", "+", "+")
+        wait("the page says so", lambda: browser.shown("#away"))
+        browser.click("#clean")
+        wait("it says when the cleaning begins", lambda: "begins when it is back" in page.toast())
+        self.service.start()
+        wait("the page finds it again", lambda: not browser.shown("#away"))
+        page.wait_for_waveform()
+        wait("it plays on", lambda: page.is_playing() and page.playhead() > 481)
+        browser.keys(" ")
+        wait("it is cleaned", lambda: any("(Gentle)" in recording["name"] and recording["sha256"]
+                                          for recording in self.service.recordings()))
+        # The browser logs the lost requests itself.
+        self.browser.console()

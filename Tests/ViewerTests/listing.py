@@ -1,0 +1,145 @@
+import re
+
+from chapter import Chapter
+from page import DELETE, ENTER, F2
+from webdriver import wait
+
+
+class RecordingsAreFoundRenamedAndDeleted(Chapter):
+    data, address = "cleaned", ("talk (Natural).wav", "")
+
+    def without_keys_nothing_is_asked_and_nothing_more_requested(self):
+        browser = self.browser
+        wait("sound is loaded", lambda: browser.run("return document.querySelector('audio')?.readyState > 0"))
+        self.page.rest()
+        addresses = browser.run("return performance.getEntriesByType('resource').map(entry => entry.name)")
+        assert not browser.shown("#ask-key") and not browser.shown("#share") and not browser.shown("#sign-out")
+        assert not [address for address in addresses if "token" in address], addresses
+        # Each thing once; a sound is read in several parts.
+        once = [address for address in addresses if re.search(r"/v1/(noise-profiles|recordings\?)", address)]
+        assert len(once) == len(set(once)) == 2, once
+
+    def recordings_are_searched_renamed_and_deleted_with_undo(self):
+        browser, page = self.browser, self.page
+        browser.type("#search", "FIRST")
+        wait("the list is searched", lambda: page.names() == ["first.wav"])
+        page.focus("#list .open")
+        browser.keys(F2)
+        browser.keys(*"second", ENTER)
+        wait("it is renamed", lambda: page.names() == ["second.wav"])
+        browser.run("const s = document.querySelector('#search'); s.value = ''; s.dispatchEvent(new Event('input'))")
+        wait("all are listed", lambda: len(page.names()) == 3)
+        page.focus("#list li:first-child .open")
+        browser.keys(DELETE)
+        wait("what was open is closed", lambda: browser.shown("#welcome") and not browser.run("return location.hash"))
+        page.press(".toast [data-part=action]")
+        wait("it is back with what was made of it", lambda: len(browser.all("#layers .layer")) == 2)
+        assert page.names() == ["talk.wav", "talk (Natural).wav", "second.wav"], page.names()
+        page.focus("#list li:last-child .open")
+        browser.keys(DELETE)
+        wait("it is gone from the list", lambda: "second.wav" not in page.names())
+        page.press(".toast [data-part=action]")
+        wait("it is back", lambda: "second.wav" in page.names())
+        page.delete("#list li:last-child .open")
+        wait("the service has deleted it", lambda: len(self.service.recordings()) == 2)
+
+    def a_message_comes_before_a_dialog_that_opens(self):
+        browser, page = self.browser, self.page
+        self.upload("between.wav", 3)
+        wait("it is listed", lambda: page.names()[:1] == ["between.wav"])
+        page.focus("#list .open")
+        browser.keys(DELETE)
+        wait("a message offers to undo it", lambda: "between.wav" in page.toast())
+        browser.keys("?")
+        wait("a dialog opens", lambda: browser.run("return document.querySelector('#keys').matches(':modal')"))
+        # Outside of the dialog, everything is inert.
+        wait("the message is in the dialog", lambda: browser.run("""
+          const button = document.querySelector("dialog:modal .toast [data-part=action]"), box = button?.getBoundingClientRect();
+          return box?.width && document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2) === button;"""))
+        page.press(".toast [data-part=action]")
+        wait("it is undone", lambda: page.names()[:1] == ["between.wav"])
+        assert browser.run("return document.querySelector('#keys').open"), "the dialog stays"
+        # A message comes while the dialog is open, and stays when it is closed.
+        browser.run("import('./viewer/messages.js').then(({ tell }) => tell('A word more', { action: { text: 'Do', run() { window.isDone = true; } } }))")
+        wait("it is in the dialog", lambda: browser.run("return !!document.querySelector('dialog:modal #toasts .toast')"))
+        browser.click("#close-keys")
+        wait("the message is back in the page", lambda: browser.run("return document.querySelector('#toasts').parentElement === document.body"))
+        page.press(".toast [data-part=action]")
+        assert browser.run("return isDone === true") and not page.toast()
+
+    def the_list_tells_when_a_recording_is_read(self):
+        browser, page = self.browser, self.page
+        with self.service.holding(b"waveform"):
+            page.drop([self.sound("long.wav", 4, channels=2, repeats=300), self.sound("short.wav", 1, 8000)])
+            wait("the last one is opened", lambda: browser.text("#name") == "short.wav")
+            about = "#list li:nth-child(2) [data-part=about]"
+            wait("the other one is being read", lambda: page.names()[:2] == ["short.wav", "long.wav"] and "being read" in browser.text(about))
+        wait("the list tells that it was read", lambda: browser.text(about) == "20:00 · stereo")
+        assert "width=232&" in browser.run("return document.querySelector('#list li:nth-child(2) img').src"), "its picture is whole"
+
+    def changes_made_elsewhere_are_shown(self):
+        browser, page = self.browser, self.page
+        other = self.upload("elsewhere.wav", 3)
+        wait("it is listed", lambda: page.names()[:1] == ["elsewhere.wav"])
+        browser.click("#list li:first-child .open")
+        wait("it is opened", lambda: browser.text("#name") == "elsewhere.wav")
+        self.service.rename(other, "renamed.wav")
+        wait("its new name is listed", lambda: page.names()[:1] == ["renamed.wav"])
+        wait("and is that of what is open", lambda: browser.text("#name") == "renamed.wav")
+        self.service.request("DELETE", f"/v1/recordings/{other}")
+        wait("it is gone", lambda: "renamed.wav" not in page.names() and browser.shown("#welcome"))
+        assert "deleted in another window" in page.toast(), page.toast()
+        # The page may still have been reading it.
+        self.check_console(404)
+
+    def an_older_answer_lists_no_deleted_recording(self):
+        browser, page = self.browser, self.page
+        away = self.upload("away.wav", 3)
+        wait("it is listed", lambda: page.names()[:1] == ["away.wav"])
+        names = page.names()
+        self.hold("String(path).includes('q=away')")
+        browser.type("#search", "away")
+        self.wait_for_held()
+        self.service.request("DELETE", f"/v1/recordings/{away}")
+        wait("it is gone", lambda: page.names() == names[1:])
+        self.let_pass()
+        wait("the older answer is shown without it", lambda: page.names() == [])
+
+    def the_list_loads_while_it_is_scrolled(self):
+        note = self.sound("note.wav", 0.2, 8000)
+        for k in range(35):
+            self.service.upload(note, f"note {k}.wav")
+        self.page.open()
+        wait("the first are listed", lambda: len(self.page.names()) == 30)
+        assert self.page.names()[0] == "note 34.wav", "newest first"
+        # A page that fails is asked for again.
+        self.browser.run("""
+          const fetch = window.fetch.bind(window);
+          window.refused = false;
+          window.fetch = async (path, options) => {
+            if (refused || !String(path).includes("cursor=")) return fetch(path, options);
+            refused = true;
+            return new Response("{}", { status: 503, headers: { "Content-Type": "application/json" } });
+          };""")
+        scroll = lambda place: self.browser.run(f"document.querySelector('#library').scrollTo(0, {place})")
+        scroll(1e6)
+        wait("a page is refused", lambda: self.browser.run("return refused"))
+        assert len(self.page.names()) == 30
+        scroll(0)
+        # While the list is read again, because there is another recording.
+        self.hold("String(path).includes('v1/recordings?')")
+        self.service.upload(note, "note 35.wav")
+        self.wait_for_held()
+        scroll(1e6)
+        self.let_pass()
+        count = len(self.service.recordings())
+        wait("all are listed", lambda: scroll(1e6) or len(self.page.names()) == count)
+        # What is seen stays where it is.
+        scroll(500)
+        seen = self.browser.run("""
+          return [...document.querySelectorAll('#list > *')].find(row => row.getBoundingClientRect().top > 200).dataset.id""")
+        place = lambda: self.browser.run("return document.querySelector(`[data-id='${arguments[0]}']`).getBoundingClientRect().top", seen)
+        before = place()
+        self.service.upload(note, "note 36.wav")
+        wait("the new one is listed, too", lambda: self.page.names()[0] == "note 36.wav")
+        assert abs(place() - before) < 1, (before, place())
