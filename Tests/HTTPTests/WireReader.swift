@@ -61,7 +61,7 @@ struct WireReader {
       }
       return next
     } catch {
-      refusal = error.status.code
+      refusal = error.problem.status.code
       refusedIdentifier = RequestIdentifier.callers(parser.refusedFields(in: piece[start...]))
       return piece.count
     }

@@ -3,6 +3,7 @@ import ObjectStore
 import PresentRows
 import Randomness
 import Storage
+import Terms
 import Testing
 
 @testable import S3Storage

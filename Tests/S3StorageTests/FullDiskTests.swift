@@ -1,5 +1,6 @@
 import Foundation
 import Storage
+import Terms
 import Testing
 
 @testable import S3Storage

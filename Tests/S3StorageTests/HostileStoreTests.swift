@@ -3,6 +3,7 @@ import ObjectStore
 import PresentRows
 import Storage
 import Synchronization
+import Terms
 import Testing
 
 @testable import S3Storage

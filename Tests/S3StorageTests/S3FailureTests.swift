@@ -1,6 +1,7 @@
 import Glibc
 import ObjectStore
 import Storage
+import Terms
 import Testing
 
 @testable import S3Storage

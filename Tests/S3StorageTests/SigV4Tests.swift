@@ -1,4 +1,5 @@
 import Storage
+import Terms
 import Testing
 
 @testable import S3Storage

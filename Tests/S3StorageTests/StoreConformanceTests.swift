@@ -1,6 +1,7 @@
 import Foundation
 import Randomness
 import Storage
+import Terms
 import Testing
 
 @testable import S3Storage
