@@ -81,7 +81,8 @@ package enum PostgresSchema {
       derived_recording text COLLATE "C",
       derived_job text COLLATE "C",
       derived_operation text COLLATE "C",
-      compared_at bigint
+      compared_at bigint,
+      version bigint NOT NULL
     ) WITH (fillfactor = 70);
     CREATE INDEX recordings_by_tenant ON recordings (tenant, id);
     CREATE INDEX recordings_in_order_of_name ON recordings (tenant, substr(name_folded, 1, 255), id);

@@ -63,7 +63,7 @@ package struct CheckedBucket: CheckedMedia {
   /// Costs a request.
   package func isDescribed(_ recording: Recording) throws(StorageError) -> Bool {
     guard recording.audioKey != nil else { return true }
-    let key = ObjectKey.description(of: recording.id)
+    let key = recording.descriptionKey
     let found = try found { () throws(S3Error) -> [UInt8]? in
       try client.get("\(key)", 0..<Recording.descriptionLimit)
     }

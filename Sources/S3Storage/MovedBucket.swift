@@ -6,8 +6,7 @@ package struct MovedBucket: MovedMedia {
   private let client: S3Client
   private let sender: ObjectSender
 
-  /// Describes the media in a bucket. `catalog` gets a row for each multipart upload, and for each description whose
-  /// put is in doubt.
+  /// Describes the media in a bucket. `catalog` gets a row for each multipart upload.
   ///
   /// Throws `.objectStore` or `.storeUnreachable` if the bucket can't be listed.
   package init(

@@ -5,7 +5,7 @@ import Storage
 /// sent at a time.
 struct ObjectSender: Sendable {
   let client: S3Client
-  /// Gets a row for each multipart upload, and for each description whose put is in doubt.
+  /// Gets a row for each multipart upload.
   let catalog: Catalog
   /// A number of bytes from `S3Client.leastPartBytes` on.
   let partBytes: Int64
@@ -59,16 +59,11 @@ struct ObjectSender: Sendable {
     return stride(from: 0, to: bytes, by: Int64.Stride(length)).map { $0..<min($0 + length, bytes) }
   }
 
-  /// Puts the description of a recording, in place of an earlier one. If the store may carry out an attempt later, in
-  /// place of a newer description, a row has it put again in a day.
+  /// Puts the description of a recording.
   func describe(_ recording: Recording) throws(StorageError) {
-    let key = ObjectKey.description(of: recording.id)
-    var isDoubtful = false
-    let outcome = Result { () throws(S3Error) in
-      try client.put(recording.describedJSON, as: key.description, doubt: { isDoubtful = true })
+    try StorageError.translating { () throws(S3Error) in
+      try client.put(recording.describedJSON, as: recording.descriptionKey.description)
     }
-    if isDoubtful { try catalog.doubtDescription(of: recording.id) }
-    try StorageError.translating { () throws(S3Error) in try outcome.get() }
   }
 
   /// Makes an object of parts. A row has them discarded if this process is killed or the store fails in between.

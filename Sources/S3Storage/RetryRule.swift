@@ -20,18 +20,6 @@ enum RetryRule: Sendable {
   }
 }
 
-extension S3Error {
-  /// Whether the store may still carry out a request that ended with this error, even after later ones.
-  func leavesDoubt(wasSent: Bool) -> Bool {
-    switch self {
-    case .unreachable, .timedOut: wasSent
-    // 503 comes before the request is carried out.
-    case .unavailable(let status, _): status != 503
-    default: false
-    }
-  }
-}
-
 /// Limits of a client.
 package struct S3Settings: Sendable {
   /// Time to connect, in seconds.

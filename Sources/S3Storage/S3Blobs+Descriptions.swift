@@ -12,6 +12,9 @@ extension S3Blobs: DescriptionStore {
   /// Does nothing: the catalog isn't in the bucket.
   package func checkClaim() {}
 
+  /// Returns 0: that would take a request.
+  package func newestDescription(of id: RecordingID) -> Int64 { 0 }
+
   /// True: a bucket is for several machines.
   package var hasOtherWriters: Bool { true }
 
@@ -23,19 +26,33 @@ extension S3Blobs: DescriptionStore {
     case unreadable
   }
 
+  /// Returns the latest description of a recording.
   func description(of id: RecordingID) throws(StorageError) -> Description {
-    let key = ObjectKey.description(of: id)
-    let bytes = try StorageError.translating { () throws(S3Error) -> [UInt8]? in
-      do throws(S3Error) { return try client.get(key.description, 0..<Recording.descriptionLimit) } catch {
-        if error == .noSuchKey { return nil }
-        throw error
-      }
-    }
-    guard let bytes else {
+    guard let key = try descriptions(of: id).max(by: { $0.descriptionVersion ?? 0 < $1.descriptionVersion ?? 0 }) else {
       try checkIdentity()
       return .absent
     }
-    guard let recording = Recording(describedBy: bytes), recording.id == id else { return .unreadable }
+    let bytes = try StorageError.translating { () throws(S3Error) -> [UInt8] in
+      do throws(S3Error) { return try client.get(key.description, 0..<Recording.descriptionLimit) } catch {
+        // A newer one has just taken its place.
+        if error == .noSuchKey { return [] }
+        throw error
+      }
+    }
+    guard let recording = Recording(describedBy: bytes), recording.descriptionKey == key else { return .unreadable }
     return .recording(recording)
+  }
+
+  /// Lists the descriptions of a recording.
+  func descriptions(of id: RecordingID) throws(StorageError) -> [ObjectKey] {
+    var (keys, token, last) = ([ObjectKey](), nil as String?, nil as [UInt8]?)
+    repeat {
+      let page = try StorageError.translating { () throws(S3Error) in
+        try client.list(prefix: ObjectKey.descriptions(of: id), token: token, after: last)
+      }
+      keys += page.objects.compactMap { ObjectKey($0.key) }.filter { $0.descriptionVersion != nil }
+      (token, last) = (page.next, page.lastKey)
+    } while token != nil
+    return keys
   }
 }

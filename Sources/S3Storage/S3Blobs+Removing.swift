@@ -27,9 +27,8 @@ extension S3Blobs {
   /// is gone, it can't keep the others.
   private func unnamedObjects(of id: RecordingID, _ catalog: Catalog) throws(StorageError) -> [ObjectKey] {
     let named = try catalog.namedObjects(of: id)
-    let description = ObjectKey.description(of: id)
     let keys = try catalog.announcedObjects(of: id).filter { !named.contains($0) }
-    return keys.filter { $0 == description } + keys.filter { $0 != description }
+    return keys.filter { $0.descriptionVersion != nil } + keys.filter { $0.descriptionVersion == nil }
   }
 
   /// Removes what a job left of a recording that it failed to make, unless the bucket describes it as finished.
@@ -49,18 +48,12 @@ extension S3Blobs {
     // What can't be removed now comes first the next time, too.
     var (failed, stuck, limit) = (Set<RecordingID>(), 0, batch)
     var isLast = false
-    // Those whose description a late request may have undone, and no other request is under way.
-    var settled = Set<RecordingID>()
-    while case let (count, more) = try catalog.promiseDoubtfulDescriptions(limit: batch), count > 0 {
-      settled.formUnion(more)
-    }
     while !isLast, stuck < 10 * batch {
       let due = try catalog.takeGarbage(limit: limit)
       // Unreadable rows stay and come again, so a batch with some of them must be the last.
       isLast = due.count < limit
       for (folder, garbage) in Dictionary(grouping: due, by: \.folder) where !failed.contains(folder) {
-        do throws(StorageError) { try collect(garbage, of: folder, isSettled: settled.contains(folder), catalog) } catch
-        {
+        do throws(StorageError) { try collect(garbage, of: folder, catalog) } catch {
           if error.isTransient, client.isFailing { throw error }
           failure = failure ?? error
           failed.insert(folder)
@@ -98,39 +91,37 @@ extension S3Blobs {
     if let failure { throw failure }
   }
 
-  private func collect(
-    _ garbage: [Garbage], of id: RecordingID, isSettled: Bool, _ catalog: Catalog
-  ) throws(StorageError) {
+  private func collect(_ garbage: [Garbage], of id: RecordingID, _ catalog: Catalog) throws(StorageError) {
     let isDeleted = try catalog.isDeleted(id)
-    var garbage = garbage
-    // Whoever changed the recording hasn't described it. That settles the row, unless it is changed again.
-    if garbage.contains(.object(.description(of: id))), try catalog.recording(id) != nil {
-      // The node may have been killed during its put, and the store may carry that out after this one.
-      if !isSettled { try catalog.doubtDescription(of: id) }
-      guard catalog.describe(id) else {
-        throw .storeUnreachable(detail: "\(ObjectKey.description(of: id)) can't be written")
-      }
-      garbage.removeAll { $0 == .object(.description(of: id)) }
+    // Nobody has described the recording as it is, so the one before is still needed.
+    if garbage.contains(where: \.isDescription), let recording = try catalog.recording(id),
+      try catalog.isDescriptionPromised(of: recording), !catalog.describe(id)
+    {
+      throw .storeUnreachable(detail: "\(recording.descriptionKey) can't be written")
     }
     let unneeded = try unnamedObjects(of: id, catalog).filter { key in garbage.contains { $0.includes(key.name) } }
     var kept: Set<ObjectKey> = []
-    if !unneeded.isEmpty, !isDeleted {
+    // What a description names stays, but not earlier descriptions.
+    if unneeded.contains(where: { $0.descriptionVersion == nil }), !isDeleted {
       switch try description(of: id) {
       case .absent: break
       case .recording(let recording): kept = Set(recording.objects)
       case .unreadable:
         try catalog.postpone(garbage)
         throw .objectStore(
-          detail: "\(ObjectKey.description(of: id)) can't be read, so nothing of that recording is removed")
+          detail: "the description of recording \(id) can't be read, so nothing of that recording is removed")
       }
     }
     for key in unneeded where !kept.contains(key) { try remove(key) }
-    // The description of a recording with a row may be wrong for a day. What that has kept goes once it is right, or
-    // with the recording. What a restored catalog doesn't know stays.
+    // What a later description than the row's has kept goes with the recording, or once that is changed. What a
+    // restored catalog doesn't know stays.
     let spared = garbage.filter { garbage in unneeded.contains { kept.contains($0) && garbage == .object($0) } }
     if !spared.isEmpty, try isKnown(id, to: catalog) { try catalog.postpone(spared) }
     try catalog.forget(garbage)
-    if isDeleted, try catalog.announcedObjects(of: id).isEmpty { try catalog.forgetDeletion(of: id) }
+    guard isDeleted, try catalog.announcedObjects(of: id).isEmpty else { return }
+    // A restored catalog doesn't know those that were written later.
+    for key in try descriptions(of: id) { try remove(key) }
+    try catalog.forgetDeletion(of: id)
   }
 
   /// Whether a recording has a row, even a damaged one, or had one until it was deleted.

@@ -2,7 +2,7 @@
 //
 //   recordings/<id>/<name>           a recording's files, named as in a data folder: audio.<ext>, waveform-….pyramid,
 //                                    working-….<ext>, converted-….<ext>, and beside a sound its map, <sound>.map
-//   recordings/<id>/recording.json   what the catalog says about the recording: the only object that is replaced
+//   recordings/<id>/recording-….json what the catalog says about the recording, by the version of its row
 //   uploads/<id>/<name>              some bytes of an unfinished upload; see S3Spool
 //   media-id                         the ID by which the catalog knows the bucket; see S3Media
 //
@@ -17,8 +17,8 @@
 //   removal    1. the row, in the transaction that deletes the recording  2. DELETE  3. a day later, the collection
 //              again, because a PUT that timed out may have been carried out after the DELETE
 //
-// The bucket is never listed to decide what goes. A catalog that was restored to an earlier state may not name newer
-// objects: before anything goes, the recording's description is asked too.
+// A catalog that was restored to an earlier state may not name newer objects, so before anything goes, the latest
+// description of the recording is asked too. Nothing else is listed.
 
 import Glibc
 import Storage

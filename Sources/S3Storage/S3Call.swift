@@ -192,7 +192,7 @@ enum S3Outcome {
       unsafe S3Call.of(context).send(into: UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
     }
     // If the store closes a reused connection without answering, libcurl rewinds the content and sends it again. The
-    // store may still carry out the first request, so the caller decides, and notes the doubt.
+    // store may still carry out the first request, so the caller decides.
     unsafe _ = stillwave_curl_set_seek(handle) { _, _, _ in Int32(CURL_SEEKFUNC_FAIL) }
   }
 

@@ -44,20 +44,17 @@ extension S3Client {
   }
 
   /// Stores bytes as an object. With `onlyIfAbsent`, throws `.changed` if it exists; not every store can do that.
-  /// Calls `doubt` after each attempt that the store may still carry out, even after later requests.
-  package func put(
-    _ bytes: [UInt8], as key: String, onlyIfAbsent: Bool = false, doubt: () -> Void = {}
-  ) throws(S3Error) {
+  package func put(_ bytes: [UInt8], as key: String, onlyIfAbsent: Bool = false) throws(S3Error) {
     let content = S3Content.bytes(bytes, sha256: Hexadecimal.text(SHA256.digest(of: bytes)))
-    try put(content, as: key, onlyIfAbsent ? [(name: "if-none-match", value: "*")] : [], doubt: doubt)
+    try put(content, as: key, onlyIfAbsent ? [(name: "if-none-match", value: "*")] : [])
   }
 
   private func put(
-    _ content: S3Content, as key: String, _ more: [(name: String, value: String)] = [], doubt: () -> Void = {}
+    _ content: S3Content, as key: String, _ more: [(name: String, value: String)] = []
   ) throws(S3Error) {
     let fields = creationFields(sha256: content.sha256) + more
     let request = S3Request(method: .put, key: key, fields: fields, content: content)
-    _ = try send(to: .memory, bytes: 0, doubt: doubt) { request }
+    _ = try send(request)
   }
 
   /// Returns the fields of a request that creates an object with this SHA-256.

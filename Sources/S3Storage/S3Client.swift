@@ -7,8 +7,7 @@ import Terms
 ///
 /// Needs only what Ceph, OpenStack Swift and Amazon share: PUT, GET with Range, HEAD, DELETE, ListObjectsV2, and
 /// multipart uploads with UploadPartCopy. All calls block, each with a deadline, and may come from several threads at
-/// once. Keys are never written twice with different content, so a repeated PUT is harmless, except for
-/// those of descriptions; see `Catalog.doubtDescription`.
+/// once. Keys are never written twice with different content, so a repeated PUT is harmless.
 ///
 /// Every failure is retried where that is safe (see `RetryRule`), with random waits; then the last error is thrown. For
 /// a second after that, further calls throw it at once, unless others have succeeded meanwhile: then it was about one
@@ -147,10 +146,9 @@ package final class S3Client: Sendable {
     try send(to: .memory, bytes: bytes, retry: rule) { request }
   }
 
-  /// Sends a request that is made anew for each attempt. Calls `doubt` after each attempt that the store may still
-  /// carry out.
+  /// Sends a request that is made again for each attempt.
   func send(
-    to destination: S3Destination, bytes: Int64, retry rule: RetryRule = .always, doubt: () -> Void = {},
+    to destination: S3Destination, bytes: Int64, retry rule: RetryRule = .always,
     _ request: () -> S3Request
   ) throws(S3Error) -> S3Response {
     let (pause, start) = (settings.breakSeconds, clock.now)
@@ -160,7 +158,7 @@ package final class S3Client: Sendable {
       throw refusal
     }
     do throws(S3Error) {
-      let response = try repeated(to: destination, bytes: bytes, retry: rule, isTrial: isOpen, doubt, request)
+      let response = try repeated(to: destination, bytes: bytes, retry: rule, isTrial: isOpen, request)
       noteRecovery()
       return response
     } catch {
@@ -180,7 +178,7 @@ package final class S3Client: Sendable {
   }
 
   private func repeated(
-    to destination: S3Destination, bytes: Int64, retry rule: RetryRule, isTrial: Bool, _ doubt: () -> Void,
+    to destination: S3Destination, bytes: Int64, retry rule: RetryRule, isTrial: Bool,
     _ request: () -> S3Request
   ) throws(S3Error) -> S3Response {
     // How long the call has taken beside the transfer of content, in seconds.
@@ -205,7 +203,6 @@ package final class S3Client: Sendable {
       case .failed(let failure, let sent): (error, wasSent) = (failure, sent)
       }
       failures += 1
-      if isConfirmed, error.leavesDoubt(wasSent: wasSent) { doubt() }
       // The file with the credentials may have been replaced since they were read.
       if error.isAboutCredentials, refused == nil, try credentials.current() != key {
         refused = key

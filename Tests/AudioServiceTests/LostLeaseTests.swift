@@ -58,7 +58,7 @@ import Testing
       let audio = try String(contentsOfFile: folder + "/" + #require(made.audioFile), encoding: .utf8)
       #expect(audio == "sound of 2\n")
       let files = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
-      #expect(files == [made.audioFile, "recording.json", made.waveformFile].compactMap { $0 }.sorted())
+      #expect(files == [made.audioFile, made.descriptionKey.name, made.waveformFile].compactMap { $0 }.sorted())
       #expect(try FileManager.default.contentsOfDirectory(atPath: second.store.directory + "/jobs") == [])
     }
   }

@@ -271,8 +271,7 @@ class Checker:
             node.start()
             node.wait()
             left = self.wait_for_none(
-                "SELECT (SELECT count(*) FROM attempts WHERE due IS NOT NULL) + (SELECT count(*) FROM garbage "
-                "WHERE object NOT LIKE 'describe/%')", 20)
+                "SELECT (SELECT count(*) FROM attempts WHERE due IS NOT NULL) + (SELECT count(*) FROM garbage)", 20)
             if left == 0:
                 break
         if left:
@@ -307,8 +306,9 @@ class Checker:
     def named(self):
         """The names of each recording's files, by recording."""
         named = {}
-        for recording, *keys in self.database.rows("SELECT id, audio_key, working_key, waveform_key FROM recordings"):
-            named[recording] = {"recording.json", *(self.name(key, recording) for key in keys if key)}
+        rows = self.database.rows("SELECT id, version, audio_key, working_key, waveform_key FROM recordings")
+        for recording, version, *keys in rows:
+            named[recording] = {f"recording-{version}.json", *(self.name(key, recording) for key in keys if key)}
         for recording, key in self.database.rows("SELECT recording, key FROM conversions"):
             named.setdefault(recording, set()).add(self.name(key, recording))
         return named
@@ -453,8 +453,8 @@ class BucketChecker(Checker):
 
     def digests(self):
         """Every object has the bytes with which it was put, and sounds those of their rows; no recording is undescribed."""
-        for recording, in self.database.rows("SELECT id FROM recordings"):
-            if not self.has(f"recordings/{recording}/recording.json"):
+        for recording, version in self.database.rows("SELECT id, version FROM recordings"):
+            if not self.has(f"recordings/{recording}/recording-{version}.json"):
                 self.lost(f"the description of {recording} is gone")
         sounds = dict(self.database.rows("SELECT audio_key, sha256 FROM recordings WHERE audio_key IS NOT NULL"))
         for key in sorted(self.keys - {"media-id"}):

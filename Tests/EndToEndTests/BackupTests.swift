@@ -138,7 +138,10 @@ struct BackupTests {
     for path in try [folder.path] + paths(data) { #expect(unsafe lchown(path, owner, owner) == 0) }
     try write(Array("damaged".utf8), to: data + "/catalog.sqlite")
     #expect(unsafe lchown(data + "/catalog.sqlite", owner, owner) == 0)
-    try FileManager.default.removeItem(atPath: data + "/recordings/\(kept.keys.sorted()[0])/recording.json")
+    let first = data + "/recordings/\(kept.keys.sorted()[0])"
+    for name in try FileManager.default.contentsOfDirectory(atPath: first) where name.hasPrefix("recording-") {
+      try FileManager.default.removeItem(atPath: first + "/" + name)
+    }
 
     let repaired = try Command.stillwave("check", "--data", data, "--repair")
     // Which rows the catalog had besides the recordings can't be known.

@@ -113,7 +113,7 @@ struct BucketCluster {
       UNION ALL SELECT 'uploads/' || upload || '/' || name FROM upload_objects
       UNION ALL SELECT 'media-id' FROM media_folder
       """)
-    let descriptions = try rows("SELECT 'recordings/' || id || '/recording.json' FROM recordings")
+    let descriptions = try rows("SELECT 'recordings/' || id || '/recording-' || version || '.json' FROM recordings")
     let besides = descriptions + sounds.map { $0 + ".map" }
     return (Set(sounds + others), Set(try rows("SELECT object FROM garbage") + besides))
   }

@@ -162,11 +162,11 @@ def walk(cluster, server, backup, restore, keep, again):
     cluster.shell(cluster.paths(keep), PATH=path)
 
     name = upload.rsplit("/", 1)[1]
+    version = server.sql(f"SELECT version FROM recordings WHERE id = '{deleted}'", "stillwave")
     lost = {("row_missing", f"recordings/{newer}"), ("row_missing", f"recordings/{ended}")}
     expected = lost | {
         ("audio_missing", path_of(cluster, deleted)), ("upload_damaged", f"uploads/{name}"),
-        ("description_outdated", f"recordings/{deleted}/recording.json"),
-        ("description_outdated", f"recordings/{kept}/recording.json")}
+        ("description_outdated", f"recordings/{deleted}/recording-{version}.json")}
     found = cluster.findings()
     assert {finding for finding in found if finding[0] != "waveform_missing"} == expected, found
     before = objects(cluster)

@@ -62,8 +62,9 @@ import Testing
     try database.run(
       """
       INSERT INTO recordings
-        (id, tenant, name, name_folded, created_at, container, codec, sample_rate, channels, waveform_state, warnings)
-      VALUES ('a', 'x', '', '', 0, '', '', 0, 0, '', ''), ('b', 'x', '', '', 0, '', '', 0, 0, '', '')
+        (id, tenant, name, name_folded, created_at, container, codec, sample_rate, channels, waveform_state, warnings,
+        version)
+      VALUES ('a', 'x', '', '', 0, '', '', 0, 0, '', '', 0), ('b', 'x', '', '', 0, '', '', 0, 0, '', '', 0)
       """)
     #expect(try count() == "x|2|0")
     try database.run("UPDATE recordings SET bytes = 10; UPDATE recordings SET bytes = 11, name = 'n' WHERE id = 'a'")

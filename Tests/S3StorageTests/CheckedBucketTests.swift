@@ -50,8 +50,8 @@ import Testing
       (try key(folder + "waveform-"), [7, 7, 0], "waveform_damaged", true),
       (try key(folder + "converted-"), [1], "conversion_damaged", true),
       (try key(folder + "converted-"), [1, 1, 1, 1, 1], "conversion_damaged", false),
-      (folder + "recording.json", nil, "description_outdated", true),
-      (folder + "recording.json", [1], "description_outdated", true), (piece, nil, "upload_damaged", true),
+      ("\(recording.descriptionKey)", nil, "description_outdated", true),
+      ("\(recording.descriptionKey)", [1], "description_outdated", true), (piece, nil, "upload_damaged", true),
       (piece, [1], "upload_damaged", true),
     ] as [(String, [UInt8]?, String, Bool)] {
       if let bytes { store.put(bytes, as: key, in: "sounds") } else { store.remove(key, in: "sounds") }
@@ -116,8 +116,8 @@ import Testing
       let report = try await bench.check(restored, pageLength: pageLength)
       #expect(report.problems.map(\.code) == ["row_missing", "row_missing"] && report.notes == [])
       #expect(report.problems.map(\.path) == recordings.map { "recordings/\($0.id)" }.sorted())
-      // Audio with its map, waveform, working copy, conversion, description.
-      #expect(report.problems.allSatisfy { $0.detail.contains("6 objects") }, "\(report.problems)")
+      // Audio with its map, waveform, working copy, conversion, description, and the description before.
+      #expect(report.problems.allSatisfy { $0.detail.contains("7 objects") }, "\(report.problems)")
     }
   }
 

@@ -20,13 +20,14 @@ extension MediaSimulation {
       for row in try db.rows("SELECT * FROM recordings") {
         let id: String = try value(row, "id")
         let length: Int64? = try nullable(row, "bytes")
-        allowed.insert("recordings/\(id)/recording.json")
         for column in ["audio_key", "working_key", "waveform_key"] {
           guard let key: String = try nullable(row, column) else { continue }
           needed[key] = .some(column == "audio_key" ? length : nil)
           allowed.insert(key + ".map")
         }
-        recordings[id] = try RecordingRow(row: row).recording
+        let recording = try RecordingRow(row: row).recording
+        recordings[id] = recording
+        allowed.insert("\(recording.descriptionKey)")
       }
       for row in try db.rows("SELECT * FROM conversions") {
         let length: Int64 = try value(row, "bytes")
@@ -125,7 +126,7 @@ extension MediaSimulation {
       violations.append("parts of a multipart upload are left, \(moment)")
     }
     for (id, recording) in rows.recordings {
-      let description = objects["recordings/\(id)/recording.json"]
+      let description = objects["\(recording.descriptionKey)"]
       if description.map(recording.isDescribed) != true { violations.append("\(id) isn't described, \(moment)") }
     }
   }

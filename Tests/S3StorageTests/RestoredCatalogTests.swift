@@ -62,15 +62,17 @@ import Testing
       let report = try await bench.check(restored)
       let lost = report.problems.filter { $0.code == "row_missing" }.map(\.path)
       #expect(lost == [incoming.id, newer.id].map { "recordings/\($0)" }.sorted(), "\(report.problems)")
-      let outdated = report.problems.filter { $0.code == "description_outdated" }
-      #expect(outdated.map(\.path) == ["recordings/\(waiting.id)/recording.json"])
-      #expect(report.problems.count == lost.count + outdated.count, "\(report.problems)")
+      #expect(report.problems.count == lost.count, "\(report.problems)")
       #expect(report.notes.contains { $0.path.hasPrefix("uploads/") })
       if !isCollected { try await collect(restored) }
     }
     let left = store.objects(in: "sounds")
+    // The description before the one that its row names has gone.
+    let isOutdated = { (key: String) in
+      key.hasPrefix(ObjectKey.descriptions(of: known.id)) && key != "\(known.descriptionKey)"
+    }
     for id in [known, incoming, newer].map(\.id) {
-      let objects = today.filter { $0.key.hasPrefix("recordings/\(id)/") }
+      let objects = today.filter { $0.key.hasPrefix("recordings/\(id)/") && !isOutdated($0.key) }
       #expect(objects.count > 2 && objects.allSatisfy { left[$0.key] == $0.value })
     }
     #expect(today.keys.filter { $0.hasPrefix("uploads/") && left[$0] == nil } == [])

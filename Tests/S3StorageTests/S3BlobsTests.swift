@@ -84,24 +84,22 @@ import Testing
     let (first, second) = (try cluster.node("a"), try cluster.node("b"))
     let failures = Mutex(0)
     cluster.catalog.keepDescriptions(in: first.blobs) { _, _ in failures.withLock { $0 += 1 } }
-    func description(of id: RecordingID) -> [UInt8]? { cluster.objects[.description(of: id)] }
     let recording = try await cluster.blocking {
       // The sound and its map are put, the description is not.
       cluster.test.store.fail(.none, .none, .refuses(507, code: "QuotaExceeded"))
       return try first.upload([9, 8, 7])
     }
-    #expect(failures.withLock { $0 } == 1 && description(of: recording.id) == nil)
-    #expect(try cluster.catalog.announcedObjects(of: recording.id) == [.description(of: recording.id)])
+    #expect(failures.withLock { $0 } == 1 && cluster.objects[recording.descriptionKey] == nil)
+    #expect(try cluster.catalog.announcedObjects(of: recording.id) == [recording.descriptionKey])
     try await cluster.blocking { try second.blobs.removeGarbage(of: cluster.catalog) }
-    #expect(description(of: recording.id) == nil, "it has a minute")
+    #expect(cluster.objects[recording.descriptionKey] == nil, "it has a minute")
     cluster.advance(61)
     cluster.test.store.fail(.refuses(507, code: "QuotaExceeded"))
     await #expect(throws: StorageError.self) {
       try await cluster.blocking { try second.blobs.removeGarbage(of: cluster.catalog) }
     }
     try await cluster.blocking { try second.blobs.removeGarbage(of: cluster.catalog) }
-    let current = try #require(try cluster.catalog.recording(recording.id))
-    #expect(description(of: recording.id) == current.describedJSON)
+    #expect(cluster.objects[recording.descriptionKey] == recording.describedJSON)
     #expect(try cluster.catalog.announcedObjects(of: recording.id) == [])
   }
 

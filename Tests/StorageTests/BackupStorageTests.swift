@@ -16,7 +16,10 @@ import Testing
     try data.execute("UPDATE recordings SET sample_rate = 0 WHERE id = '\(id)'")
     let report = try Backup(of: data.path, to: backup).make()
     #expect(report.damaged == [id])
-    #expect(try FileSystem.names(in: backup + "/recordings/\(id)").sorted() == ["audio.wav", "recording.json"])
+    #expect(
+      try FileSystem.names(in: backup + "/recordings/\(id)").sorted() == [
+        "audio.wav", data.recordings[1].descriptionKey.name,
+      ])
     let restored = data.folder("restored")
     #expect(try Restoration(of: backup, to: restored).run().damaged == [])
     let store = try MediaStore(directory: restored)

@@ -64,6 +64,8 @@ private final class WeakDescriptions: DescriptionStore {
 
   func describe(_ recording: Recording) throws(StorageError) { try blobs?.describe(recording) }
 
+  func newestDescription(of id: RecordingID) -> Int64 { 0 }
+
   func removeMark(of id: RecordingID) {}
 
   func checkClaim() {}

@@ -130,7 +130,8 @@ import Testing
     // What is named stays, however late it is.
     clock.advance(200_000)
     try blobs.removeGarbage(of: catalog)
-    let all = ["audio.wav", "audio.wav.map", "converted-1.mp3", "recording.json", waveform.name]
+    let description = try #require(try catalog.recording(recording.id)).descriptionKey
+    let all = ["audio.wav", "audio.wav.map", "converted-1.mp3", description.name, waveform.name]
       .map { ObjectKey(recording.id, $0) }
     #expect(all.filter { blobs.look(at: $0) == .absent } == [])
     _ = try catalog.deleteRecording(recording.id)

@@ -10,14 +10,7 @@ final class CountedEngine: PassingEngine {
   private let runCount = Atomic(0)
   private let readCount = Atomic(0)
 
-  /// What happens after the next call that reads.
-  let afterRead = Mutex<(@Sendable () throws -> Void)?>(nil)
-
   init(_ engine: any SQLEngine) { self.engine = engine }
-
-  private func act() throws(StorageError) {
-    do { try afterRead.withLock { $0.take() }?() } catch { throw StorageError(error) }
-  }
 
   var reads: Int { readCount.load(ordering: .relaxed) }
   var calls: Int { callCount.load(ordering: .relaxed) }
@@ -26,16 +19,12 @@ final class CountedEngine: PassingEngine {
 
   func read<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
     readCount.wrappingAdd(1, ordering: .relaxed)
-    let value = try engine.read(body)
-    try act()
-    return value
+    return try engine.read(body)
   }
 
   func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
     readCount.wrappingAdd(1, ordering: .relaxed)
-    let value = try engine.readLatest(body)
-    try act()
-    return value
+    return try engine.readLatest(body)
   }
 
   func write<Value: Sendable>(

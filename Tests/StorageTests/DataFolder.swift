@@ -49,7 +49,7 @@ struct DataFolder {
   func repair() throws -> DataRepair.Outcome { try DataRepair(store, pyramidFault: { _ in nil }).run() }
 
   func forgetDescriptions() throws {
-    for recording in recordings { try FileSystem.remove(store.folder(of: recording.id) + "/recording.json") }
+    for recording in recordings { try FileSystem.remove(store.path(of: recording.descriptionKey)) }
   }
 
   /// Returns each path with its mode, time, and content.

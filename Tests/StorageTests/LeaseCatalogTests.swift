@@ -259,7 +259,7 @@ import Testing
     #expect(try started.endLostLeases() == 1)
     #expect(try GarbageCollection(catalog: started, store: store).run() == 1)
     #expect(try !names(of: job).contains(stray))
-    #expect(try names(of: job) == [audio, waveform, "recording.json"].sorted())
+    #expect(try names(of: job) == [audio, finished.descriptionKey.name, waveform].sorted())
   }
 
   @Test("files of a recording whose row can't be read stay, and others are removed nevertheless")

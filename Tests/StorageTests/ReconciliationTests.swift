@@ -44,7 +44,18 @@ import Testing
     return try store.adopt(file, as: id, name: "audio.wav")
   }
 
-  func files(of id: RecordingID) throws -> [String] { try folder.contents(of: "data/recordings/\(id)") }
+  /// Returns the names of a recording's files, the description's without its version.
+  func files(of id: RecordingID) throws -> [String] { try names(in: "data/recordings/\(id)") }
+
+  func names(in path: String) throws -> [String] {
+    try folder.contents(of: path).map { $0.hasPrefix("recording-") ? "recording.json" : $0 }
+  }
+
+  /// Returns the path of a recording's only description.
+  func descriptionPath(of id: RecordingID) throws -> String {
+    let names = try FileSystem.names(in: store.folder(of: id)).filter { $0.hasPrefix("recording-") }
+    return store.folder(of: id) + "/" + (try #require(names.first))
+  }
 
   /// Returns a catalog without the contents of this one, like one from a backup.
   func olderCatalog() throws -> Catalog {
@@ -173,9 +184,9 @@ import Testing
   func orphans(description: String) throws {
     let id = try upload("sound").id
     let other = try upload("other").id
-    let path = store.folder(of: id) + "/recording.json"
+    let path = try descriptionPath(of: id)
     switch description {
-    case "the description of another recording": try write(read(store.folder(of: other) + "/recording.json"), to: path)
+    case "the description of another recording": try write(read(descriptionPath(of: other)), to: path)
     case "an audio file elsewhere":
       try write(read(path).replacing("audio.wav", with: "../\(other)/audio.wav"), to: path)
     case "no audio file": try FileSystem.rename(store.folder(of: id) + "/audio.wav", to: folder("audio.wav"))
@@ -189,7 +200,7 @@ import Testing
     let older = try olderCatalog()
     let report = start(with: older)
     #expect(report.adopted == 1 && report.orphans == 1 && report.recordings == 0, "the other one is taken back")
-    #expect(try folder.contents(of: "data/orphaned/\(id)") == before)
+    #expect(try names(in: "data/orphaned/\(id)") == before)
     #expect(store.orphanCount() == 1)
     #expect(start(with: older) == SweepReport(), "and that once")
   }
@@ -215,7 +226,7 @@ import Testing
   func unverified() throws {
     let (deleted, unmarked) = (try upload("deleted").id, try upload("unmarked").id)
     _ = try catalog.deleteRecording(deleted)
-    try FileSystem.remove(store.folder(of: unmarked) + "/recording.json")
+    try FileSystem.remove(descriptionPath(of: unmarked))
     _ = try receive("unfinished", id: RecordingID())
     let before = try folder.contents(of: "data/recordings")
     var expected = SweepReport()
@@ -284,7 +295,7 @@ import Testing
     _ = try receive("half", id: half)
     for id in [finished, half] { try store.discard(id) }
     #expect(try folder.contents(of: "data/recordings") == [])
-    #expect(try folder.contents(of: "data/orphaned/\(finished)") == ["audio.wav", "recording.json"])
+    #expect(try names(in: "data/orphaned/\(finished)") == ["audio.wav", "recording.json"])
     #expect(store.orphanCount() == 1)
   }
 
@@ -292,7 +303,7 @@ import Testing
   func unreadableFolder() throws {
     let id = try upload("sound").id
     // A name that is too long simulates a failing disk: it isn't known whether the mark exists.
-    try FileSystem.remove(store.folder(of: id) + "/recording.json")
+    try FileSystem.remove(descriptionPath(of: id))
     try FileManager.default.createSymbolicLink(
       atPath: store.folder(of: id) + "/unfinished", withDestinationPath: String(repeating: "x", count: 300))
     let report = try start(with: olderCatalog())
@@ -323,11 +334,31 @@ import Testing
   )
   func tending() throws {
     let (damaged, undescribed) = (try upload("sound"), try upload("other"))
-    try write("{", to: store.folder(of: undescribed.id) + "/recording.json")
+    try write("{", to: descriptionPath(of: undescribed.id))
     try SQLiteConnection(store.catalogPath).run("UPDATE recordings SET bytes = 7 WHERE id = ?", [damaged.id.text])
     #expect(try tend() == TendingReport(corrected: 1))
     #expect(try catalog.recording(damaged.id) == damaged)
     #expect(store.description(of: undescribed.id)?.recording == undescribed)
+  }
+
+  @Test("the latest whole description counts, and one that the catalog has forgotten is followed by a later one")
+  func versions() throws {
+    let first = try upload("sound")
+    let second = try #require(try catalog.update(first.id) { $0.name = "second" })
+    let path = store.path(of: second.descriptionKey)
+    #expect(try second.version > first.version && descriptionPath(of: first.id) == path)
+    // A crash comes between the new one and the removal of the one before; then the disk damages the new one.
+    try write(String(decoding: first.describedJSON, as: UTF8.self), to: store.path(of: first.descriptionKey))
+    #expect(store.description(of: first.id)?.recording == second)
+    try write(read(path).replacing("second", with: "decond"), to: path)
+    #expect(store.description(of: first.id)?.recording == first)
+    let older = try olderCatalog()
+    #expect(start(with: older).adopted == 1)
+    #expect(try older.recording(first.id) == first)
+    #expect(try Reconciliation(catalog: older, store: store).tendFolders(verified: true) == TendingReport())
+    let last = try #require(try older.recording(first.id))
+    #expect(try last.version > second.version && files(of: first.id) == ["audio.wav", "recording.json"])
+    #expect(store.description(of: first.id)?.recording == last)
   }
 
   private func tend(verified: Bool = true, isLent: (String) -> Bool = { _ in false }) throws -> TendingReport {
@@ -377,8 +408,8 @@ import Testing
     let text = """
       {"recording":{"audio_file":"audio.wav","bytes":3,"created_at":0,"format":{"channels":1,"codec":"pcm_s16",\
       "container":"wav","sample_rate":8000},"id":"01a215cf-db7b-74a1-a21c-8ccffb19512d","media":"{}","name":"a",\
-      "sha256":"\(String(repeating: "0f", count: 32))","warnings":[],"waveform_file":"waveform-1.pyramid",\
-      "waveform_state":"ready","working_bytes":4,"working_file":"working-1.wav",\
+      "sha256":"\(String(repeating: "0f", count: 32))","version":0,"warnings":[],\
+      "waveform_file":"waveform-1.pyramid","waveform_state":"ready","working_bytes":4,"working_file":"working-1.wav",\
       "working_sha256":"\(String(repeating: "1e", count: 32))"},\
       "sha256":"DIGEST","version":1}
 
@@ -401,7 +432,7 @@ import Testing
   @Test("a description with any change is invalid")
   func checksum() throws {
     let id = try upload("sound").id
-    let path = store.folder(of: id) + "/recording.json"
+    let path = try descriptionPath(of: id)
     try write(read(path).replacing("44100", with: "14100"), to: path)
     #expect(store.description(of: id) == nil)
   }

@@ -105,18 +105,22 @@ struct WriteOrderTests {
     recording = Recording(
       id: id, name: recording.name, bytes: 3, sha256: String(repeating: "0f", count: 32), format: recording.format,
       audioKey: ObjectKey(id, "audio.wav"))
-    let place = store.folder(of: id)
+    let (place, path) = (store.folder(of: id), store.path(of: recording.descriptionKey))
     #expect(
       try operations { try store.describe(recording) } == [
-        .sync(place + "/unfinished"), .rename(place + "/unfinished", to: place + "/recording.json"), .sync(place),
+        .sync(place + "/unfinished"), .rename(place + "/unfinished", to: path), .sync(place),
       ])
-    #expect(try FileSystem.names(in: place) == ["recording.json"] && store.description(of: id)?.recording == recording)
+    #expect(try FileSystem.names(in: place) == [recording.descriptionKey.name])
+    #expect(store.description(of: id)?.recording == recording)
     recording.name = "renamed"
-    let next = place + "/recording.json.new"
+    recording.version += 1
+    let next = store.path(of: recording.descriptionKey)
     #expect(
       try operations { try store.describe(recording) } == [
-        .sync(next), .rename(next, to: place + "/recording.json"),
+        .sync(next + ".new"), .rename(next + ".new", to: next), .sync(place),
       ])
+    #expect(
+      try FileSystem.names(in: place) == [recording.descriptionKey.name], "the one before goes once that is durable")
   }
 
   @Test("a copy is on the disk when it is made")

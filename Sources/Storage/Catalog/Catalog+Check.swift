@@ -113,12 +113,15 @@ extension Catalog {
       let range = [first.text, last.text]
       try db.eachRow(
         """
-        SELECT id, audio_key, working_key, waveform_key FROM recordings
+        SELECT id, audio_key, working_key, waveform_key, version FROM recordings
         WHERE id BETWEEN ? AND ? AND audio_key IS NOT NULL
         """, range
       ) { row in
         guard let id = try? identifier(row, "id") as RecordingID else { return true }
         names[id] = []
+        if let version = try? value(row, "version") as Int64 {
+          names[id]?.insert(ObjectKey.description(of: id, version: version).name)
+        }
         for column in ["audio_key", "working_key", "waveform_key"] { add(column, of: row) }
         return true
       }

@@ -36,7 +36,7 @@ extension Catalog {
   }
 
   /// The columns of a deleted row that `erase` needs.
-  static let erasedColumns = "derived_job, audio_key, waveform_key, working_key"
+  static let erasedColumns = "derived_job, audio_key, waveform_key, working_key, version"
 
   private static func erase(_ id: String, madeBy job: String?, _ db: CatalogTransaction) throws {
     try forgetConversions(of: id, db)

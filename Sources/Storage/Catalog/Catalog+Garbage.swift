@@ -13,6 +13,9 @@ package enum Garbage: Sendable, Hashable {
     }
   }
 
+  /// Whether this is a recording's description.
+  package var isDescription: Bool { if case .object(let key) = self { key.descriptionVersion != nil } else { false } }
+
   fileprivate var order: String {
     switch self {
     case .files(let token, _): "attempt \(token.job) \(token.name)"

@@ -45,9 +45,8 @@ extension Catalog {
       let moved = try begin(before, nonce: nonce, failed: failed, at: now, db)
       guard case .written(let job) = moved, let token = job.token else { return .refused(before) }
       if let written = building(job) {
+        // Its description says the same as before: the lease mustn't pass while the store is asked.
         _ = try Self.update(written, db) { $0.waveformState = .building }
-        // It says the same as before (RecordingDescription), and the lease mustn't pass while the store is asked.
-        db.keepDescription(of: written)
       }
       return .written(ClaimedJob(job: job, source: source, token: token))
     }

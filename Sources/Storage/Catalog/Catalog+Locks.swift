@@ -16,7 +16,7 @@
 //   4. the name of a client              when its jobs are counted (Catalog+JobLimits)
 //   5. what belongs to a recording       labels, conversions, answers, what finished jobs have measured: only with the
 //                                        recording's row locked or held, or skipping rows that others have locked
-//   6. `garbage`, `removals`             objects, then `describe/…`, then promised descriptions, each by key
+//   6. `garbage`, `removals`             objects, then outdated descriptions, then new ones, each by key
 //   7. `audit_lines`                     rows of the process's own
 //
 // What may also be done later, such as sweeps, skips rows that others have locked, and waits for none.

@@ -10,8 +10,8 @@
 // been named, by an attempt that has ended.
 
 extension Catalog {
-  /// How long after it was put, or its recording deleted, an object is looked at: after every request about it ended.
-  private static let settlingSeconds = 86_400.0
+  /// How long after it was put, or what named it deleted, an object is looked at: after every request about it ended.
+  static let settlingSeconds = 86_400.0
 
   /// From now on, each transaction that deletes a recording records which objects it had. Call this once, before the
   /// first change, if the store of media needs it.
@@ -127,20 +127,24 @@ extension Catalog {
   private static func objects(of id: RecordingID, _ row: SQLRow?, _ db: CatalogTransaction) throws -> [ObjectKey] {
     func key(_ row: SQLRow?, _ column: String) -> ObjectKey? { row.flatMap { try? objectKey($0, column) } ?? nil }
     let keys = ["audio_key", "waveform_key", "working_key"].compactMap { key(row, $0) }
+    let version = row.flatMap { try? value($0, "version") as Int64 }
     let conversions = try db.rows("SELECT key FROM conversions WHERE recording = ?", [id.text])
-    return Recording.objects(of: id, keys) + conversions.compactMap { key($0, "key") }
+    return Recording.objects(of: id, keys, version: version) + conversions.compactMap { key($0, "key") }
   }
 }
 
 extension Recording {
   /// The objects that belong to the recording because of its row.
-  package var objects: [ObjectKey] { Self.objects(of: id, keys) }
+  package var objects: [ObjectKey] { Self.objects(of: id, keys, version: version) }
+
+  /// The key of the recording's description.
+  package var descriptionKey: ObjectKey { .description(of: id, version: version) }
 
   fileprivate var keys: [ObjectKey] { [audioKey, workingKey, waveformKey].compactMap { $0 } }
 
-  fileprivate static func objects(of id: RecordingID, _ keys: [ObjectKey]) -> [ObjectKey] {
+  fileprivate static func objects(of id: RecordingID, _ keys: [ObjectKey], version: Int64?) -> [ObjectKey] {
     let sounds = keys.filter { !$0.name.hasPrefix("waveform") }
-    return keys + sounds.map(\.map) + [.description(of: id)]
+    return keys + sounds.map(\.map) + (version.map { [.description(of: id, version: $0)] } ?? [])
   }
 
   /// The content of the recording's description.

@@ -170,11 +170,13 @@ extension Catalog {
     _ recording: Recording, _ db: CatalogTransaction, _ change: @Sendable (inout Recording) -> Void
   ) throws -> Recording {
     let id = recording.id
-    var recording = recording
-    change(&recording)
-    precondition(recording.id == id, "an update keeps the id")
-    try RecordingRow(recording).update(db)
-    return recording
+    var changed = recording
+    change(&changed)
+    precondition(changed.id == id, "an update keeps the id")
+    let keepsDescription = RecordingDescription.lasting(changed) == RecordingDescription.lasting(recording)
+    if !keepsDescription { changed.version = db.version(after: recording, changed.version) }
+    try RecordingRow(changed, keepsDescription: keepsDescription).update(db)
+    return changed
   }
 
   /// Deletes a tenant's recording `id`, which is locked, as is the job that is to make it, and, transitively, the

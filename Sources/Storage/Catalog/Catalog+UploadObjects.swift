@@ -4,9 +4,6 @@
 // whatever a node that dies leaves is found a day later.
 
 extension Catalog {
-  /// How long after it was put, or its upload ended, an object is looked at: after every request about it ended.
-  private static let settlingSeconds = 86_400.0
-
   /// Records that objects may be put, which are unneeded unless their upload's row names them in a day. Call this
   /// before they are.
   package func announce(_ objects: [UploadObject]) throws(StorageError) {

@@ -67,15 +67,14 @@ package final class Catalog: Sendable {
   /// first change. Calls `onFailure` if a description can't be written; the row is durable regardless.
   ///
   /// `later` runs work on a thread that may wait for the store, or returns false if too much waits already. With it,
-  /// changes that clients ask for don't wait for their descriptions if rows promise these.
+  /// changes that clients ask for don't wait for their descriptions if rows have others write them.
   package func keepDescriptions(
     in store: any DescriptionStore, later: DescriptionKeeper.Start? = nil,
     onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
   ) {
-    keepDescriptions(DescriptionKeeper(store: store, later: later, clock: clock, onFailure: onFailure))
+    let keeper = DescriptionKeeper(store: store, later: later, onFailure: onFailure)
+    descriptions.withLock { $0 = keeper }
   }
-
-  func keepDescriptions(_ keeper: DescriptionKeeper) { descriptions.withLock { $0 = keeper } }
 
   /// From now on, calls `action` after every commit with what it changed, when readers already see it. `action` must be
   /// brief. Call this once, before the first change.
@@ -195,7 +194,7 @@ package final class Catalog: Sendable {
   enum DescribingTime: Sendable {
     /// Before the call returns, which may take the store's time.
     case now
-    /// Soon, if rows promise it and there are threads for it; otherwise before the call returns.
+    /// Soon, if there are threads for it; otherwise before the call returns.
     case later
   }
 
@@ -213,10 +212,10 @@ package final class Catalog: Sendable {
     }
     // First, because a description may take a store's time.
     tell(changed)
-    for id in undescribed {
+    for recording in undescribed {
       switch time {
-      case .now: describe(id)
-      case .later: describeLater(id)
+      case .now: describe(recording)
+      case .later: describeLater(recording)
       }
     }
     return value
@@ -229,19 +228,19 @@ package final class Catalog: Sendable {
   private func commit<Value: Sendable>(
     _ isolation: SQLIsolation, _ kind: StaticString, _ trail: AuditTrail?,
     _ body: @Sendable (CatalogTransaction) throws -> Value
-  ) throws(StorageError) -> (Value, CatalogChanges, Set<RecordingID>) {
+  ) throws(StorageError) -> (Value, CatalogChanges, [Recording]) {
     defer { writes.wrappingAdd(1, ordering: .sequentiallyConsistent) }
-    let committed: (Value, CatalogChanges, Set<RecordingID>)
+    let committed: (Value, CatalogChanges, [Recording])
     let isNoted: Bool
     let hold = WriteHold(writeWatch, kind)
     defer { hold.end() }
     do throws(StorageError) {
       (committed, isNoted) = try engine.write(isolation) { session in
         hold.begin()
-        let transaction = CatalogTransaction(session, hold)
+        let transaction = CatalogTransaction(session, hold, at: time)
         let value = try body(transaction)
         let (changes, undescribed) = (transaction.changes, transaction.recordingsToDescribe)
-        try promiseDescriptions(of: undescribed, transaction)
+        try recordDescriptions(transaction)
         let isNoted = try trail?.note(changes, at: time, transaction) ?? false
         try feed?.announce(changes, in: session)
         return ((value, changes, undescribed), isNoted)

@@ -8,13 +8,19 @@ final class CatalogTransaction: SQLSession {
   private let hold: WriteHold?
   private var recordings: [RecordingID: Tenant] = [:]
   private var deleted: [RecordingID: Tenant] = [:]
-  private var undescribed: Set<RecordingID> = []
+  private var undescribed: [RecordingID: Recording] = [:]
+  /// The descriptions that rows no longer name.
+  private(set) var outdatedDescriptions: [ObjectKey] = []
+  private let time: Timestamp
   private var jobs: [JobID: JobChange] = [:]
   private var leavesTraces = false
   /// Whether a row may have been inserted, changed or deleted.
   private(set) var hasChanged = false
 
-  init(_ session: any SQLSession, _ hold: WriteHold? = nil) { (self.session, self.hold) = (session, hold) }
+  /// `time` is about when the transaction began, for versions of descriptions.
+  init(_ session: any SQLSession, _ hold: WriteHold? = nil, at time: Timestamp = Timestamp(milliseconds: 0)) {
+    (self.session, self.hold, self.time) = (session, hold, time)
+  }
 
   // MARK: Statements
 
@@ -61,16 +67,24 @@ final class CatalogTransaction: SQLSession {
   /// Notes that a recording's row was inserted or changed.
   func note(changed id: RecordingID, of tenant: Tenant) {
     recordings[id] = tenant
-    undescribed.insert(id)
   }
 
-  /// Says that the change just made to a recording's row leaves its description as it is.
-  func keepDescription(of id: RecordingID) { undescribed.remove(id) }
+  /// Notes that the description that a row now names has to be written. Without audio, there is none.
+  func note(undescribed recording: Recording) {
+    if recording.audioKey != nil { undescribed[recording.id] = recording }
+  }
+
+  /// Returns the version of a recording's next description, later than `known` too, and notes that the one before is
+  /// outdated.
+  func version(after recording: Recording, _ known: Int64) -> Int64 {
+    if recording.audioKey != nil { outdatedDescriptions.append(recording.descriptionKey) }
+    return max(recording.version + 1, known + 1, time.milliseconds)
+  }
 
   /// Notes that a recording's row was deleted, or one that a job was to produce.
   func note(deleted id: RecordingID, of tenant: Tenant) {
     recordings[id] = nil
-    undescribed.remove(id)
+    undescribed[id] = nil
     deleted[id] = tenant
   }
 
@@ -81,7 +95,7 @@ final class CatalogTransaction: SQLSession {
   func note(changed id: JobID, of tenant: Tenant) { jobs[id] = JobChange(id, of: tenant) }
 
   /// The recordings whose descriptions have to be written.
-  var recordingsToDescribe: Set<RecordingID> { undescribed }
+  var recordingsToDescribe: [Recording] { Array(undescribed.values) }
 
   /// What the transaction has changed.
   var changes: CatalogChanges {

@@ -6,11 +6,16 @@ struct RecordingRow: TableRow {
   static let table = "recordings"
 
   var recording: Recording
+  /// Whether the change leaves what the description says.
+  private var keepsDescription = false
 
-  func note(in db: CatalogTransaction) { db.note(changed: recording.id, of: recording.tenant) }
+  func note(in db: CatalogTransaction) {
+    db.note(changed: recording.id, of: recording.tenant)
+    if !keepsDescription { db.note(undescribed: recording) }
+  }
 
-  init(_ recording: Recording) {
-    self.recording = recording
+  init(_ recording: Recording, keepsDescription: Bool = false) {
+    (self.recording, self.keepsDescription) = (recording, keepsDescription)
   }
 
   init(row: SQLRow) throws {
@@ -39,6 +44,7 @@ struct RecordingRow: TableRow {
     (recording.waveformBytes, recording.mapBytes) = (
       try nullable(row, "waveform_bytes"), try nullable(row, "map_bytes")
     )
+    recording.version = try value(row, "version")
     guard recording.isPlausible else { throw StorageError.corrupt(column: "recordings", value: recording.id.text) }
   }
 
@@ -71,6 +77,7 @@ struct RecordingRow: TableRow {
     container["derived_recording"] = recording.derivedFrom?.recording.text
     container["derived_job"] = recording.derivedFrom?.job.text
     container["derived_operation"] = recording.derivedFrom?.operation
+    container["version"] = recording.version
     container["noise_regions"] = try recording.noiseRegions.map {
       String(decoding: try JSONEncoder().encode($0), as: UTF8.self)
     }

@@ -104,7 +104,7 @@ package protocol Blobs: Sendable {
   /// Removes the objects that rows of `attempts` and `garbage` name and that are due. If that fails, throws and leaves
   /// the rest for the next time.
   ///
-  /// S3: DELETEs. It never lists a bucket to decide what goes.
+  /// S3: DELETEs. It lists only the descriptions of a recording, to see what stays.
   func removeGarbage(of catalog: Catalog) throws(StorageError)
 
   /// Removes all objects of a recording whose row was deleted. Missing ones aren't an error.

@@ -4,9 +4,11 @@ import Terms
 
 /// Where the descriptions of recordings are kept. Thread-safe; every call blocks.
 package protocol DescriptionStore: Sendable {
-  /// Writes a recording's description beside its audio, in place of an earlier one. Does nothing for a recording
-  /// without audio.
+  /// Writes a recording's description beside its audio. Does nothing for a recording without audio.
   func describe(_ recording: Recording) throws(StorageError)
+
+  /// Returns the highest version of a recording's descriptions; 0 if there is none, or if that takes a request.
+  func newestDescription(of id: RecordingID) throws(StorageError) -> Int64
 
   /// Removes the mark of the unfinished from a recording whose row is durable but that couldn't be described. Does
   /// nothing if the store has no marks.
@@ -24,11 +26,7 @@ extension MediaStore: DescriptionStore {
   package var hasOtherWriters: Bool { node != nil }
 }
 
-/// Writes the descriptions of recordings into their folders, one at a time for each recording. The last one written was
-/// also the last to read the row, so the description ends up matching the row.
-///
-/// Other processes that share the store write descriptions, too. So each reads the row again after writing, and writes
-/// again if the row has changed: whoever writes last has read the newest row.
+/// Writes the descriptions of recordings into their folders, one at a time for each recording.
 package struct DescriptionKeeper: Sendable {
   /// Runs work on a thread that may wait for the store. Returns false, without running it, if too much waits already.
   package typealias Start = @Sendable (@escaping @Sendable () -> Void) -> Bool
@@ -36,63 +34,63 @@ package struct DescriptionKeeper: Sendable {
   let store: any DescriptionStore
   private let start: Start?
   private let onFailure: @Sendable (RecordingID, StorageError) -> Void
-  private let clock: Clock
   private let waiting = Waiting()
 
-  /// The recordings that are to be described later.
+  /// The recordings that are to be described later, as they were last.
   private final class Waiting: Sendable {
-    let ids = Mutex<Set<RecordingID>>([])
+    let newest = Mutex<[RecordingID: Recording]>([:])
   }
-
-  /// A row that was read so many seconds ago may have been replaced and described by another process.
-  static let freshSeconds = 5.0
 
   /// Several queues, so that the descriptions of different recordings rarely wait for each other's fsync.
   private let queues = (0..<16).map { DispatchQueue(label: "descriptions \($0)") }
 
   init(
-    store: any DescriptionStore, later start: Start? = nil, clock: Clock,
+    store: any DescriptionStore, later start: Start? = nil,
     onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
   ) {
-    (self.store, self.start, self.clock, self.onFailure) = (store, start, clock, onFailure)
+    (self.store, self.start, self.onFailure) = (store, start, onFailure)
   }
 
   /// Whether there are threads that may wait for the store.
   var canWait: Bool { start != nil }
 
-  /// Calls `describe` on such a thread, once for all calls until it begins. Doesn't block.
-  func later(_ id: RecordingID, _ describe: @escaping @Sendable () -> Void) {
-    guard let start, waiting.ids.withLock({ $0.insert(id).inserted }) else { return }
+  /// Calls `describe` on such a thread, once for all calls until it begins, with the newest recording of them. Doesn't
+  /// block.
+  func later(_ recording: Recording, _ describe: @escaping @Sendable (Recording) -> Void) {
+    guard let start else { return }
+    let id = recording.id
+    let isWaiting = waiting.newest.withLock { newest in
+      let former = newest[id]
+      if recording.version > former?.version ?? -1 { newest[id] = recording }
+      return former != nil
+    }
+    guard !isWaiting else { return }
     let isTaken = start { [waiting] in
       // First, so that a change that isn't described by this call is by another one.
-      _ = waiting.ids.withLock { $0.remove(id) }
-      describe()
+      if let newest = waiting.newest.withLock({ $0.removeValue(forKey: id) }) { describe(newest) }
     }
-    if !isTaken { _ = waiting.ids.withLock { $0.remove(id) } }
+    if !isTaken { _ = waiting.newest.withLock { $0.removeValue(forKey: id) } }
   }
 
-  /// Describes a recording as returned by `next`, and again until that returns nil. `next` gets what was described
-  /// last. Calls `doubt` before it describes what was read a while ago. Returns false, after `onFailure`, if it
-  /// couldn't. Blocks on the disk or the store.
-  func describe(
-    _ id: RecordingID, doubt: () throws -> Void,
-    as next: (Catalog.Undescribed?) throws -> Catalog.Undescribed?
-  ) -> Bool {
-    queues[Int(id.hashValue.magnitude % UInt(queues.count))].sync {
-      do {
-        var (described, askedAt) = (nil as Catalog.Undescribed?, clock.now)
-        while let row = try next(described) {
-          if clock.seconds(since: askedAt) > Self.freshSeconds { try doubt() }
-          try store.describe(row.recording)
-          (described, askedAt) = (row, clock.now)
-        }
+  /// Describes a recording, then calls `note`. Returns false, after `onFailure`, if one of both failed. Blocks on the
+  /// disk or the store.
+  func describe(_ recording: Recording, note: () throws(StorageError) -> Void) -> Bool {
+    queues[Int(recording.id.hashValue.magnitude % UInt(queues.count))].sync {
+      do throws(StorageError) {
+        try store.describe(recording)
+        try note()
         return true
       } catch {
-        // The row is durable nevertheless, so the folder must no longer be marked as unfinished.
-        try? store.removeMark(of: id)
-        onFailure(id, StorageError(error))
+        fail(recording.id, error)
         return false
       }
     }
+  }
+
+  /// Takes in that a recording couldn't be described.
+  func fail(_ id: RecordingID, _ error: StorageError) {
+    // The row is durable nevertheless, so the folder must no longer be marked as unfinished.
+    try? store.removeMark(of: id)
+    onFailure(id, error)
   }
 }

@@ -6,8 +6,9 @@ import Glibc
 //                    A folder with it but without a row was never acknowledged: the next start removes it. The first
 //                    description is written into it, and a rename makes it the description: if a file is created and
 //                    removed for each recording, ext4 searches longer and longer for a free inode.
-//   recording.json   the row's content (RecordingDescription), written after each commit that changes it. A folder with
-//                    it but without a row has lost its row: the next start inserts the row again.
+//   recording-<version>.json   the row's content (RecordingDescription), written once, after the commit that gives the
+//                    row this version. Earlier ones are removed then. A folder with one but without a row has lost its
+//                    row: the next start inserts the row again.
 //
 // A folder with neither may contain anything. It is kept, in `orphaned/`.
 
@@ -15,27 +16,15 @@ extension MediaStore {
   /// The name of the file that marks a folder whose recording has not been acknowledged yet.
   static let marker = "unfinished"
 
-  /// Writes a description of `recording` next to its audio, and removes the mark of the unfinished from its folder.
+  /// Writes the description of `recording` next to its audio, removes earlier ones once it survives a power failure,
+  /// and removes the mark of the unfinished from the folder.
   ///
-  /// The first description survives a power failure once this returns; a later change may be lost, leaving the previous
-  /// description. A recording without audio or without a folder isn't described. If the description can't be written,
-  /// the mark is removed nevertheless, because the row is durable.
+  /// A recording without audio or without a folder isn't described, nor is one that was changed and described again
+  /// meanwhile. If the description can't be written, the mark is removed nevertheless, because the row is durable.
   package func describe(_ recording: Recording) throws(StorageError) {
     guard recording.audioFile != nil else { return }
-    let folder = folder(of: recording.id)
     var failure: StorageError?
-    let (path, json) = (folder + "/" + RecordingDescription.fileName, recording.describedJSON)
-    do {
-      let known = try? FileSystem.contents(of: path, limit: RecordingDescription.byteLimit)
-      if known != json {
-        if let temporary = sharedTemporary() {
-          try FileSystem.replace(path, with: json, through: temporary)
-          try FileSystem.syncFolder(folder)
-        } else if try !turnMark(of: recording.id, into: path, json) {
-          try FileSystem.replace(path, with: json)
-        }
-      }
-    } catch .io(_, _, ENOENT) {
+    do { try write(descriptionOf: recording) } catch .io(_, _, ENOENT) {
       // The recording was deleted meanwhile.
       return
     } catch {
@@ -45,14 +34,43 @@ extension MediaStore {
     if let failure { throw failure }
   }
 
-  /// Returns the path of a new file of this process's own, if other processes use the store: each of them may be
-  /// writing the same description.
-  private func sharedTemporary() -> String? { node != nil ? incoming + "/" + UUIDv7().text + ".json" : nil }
+  private func write(descriptionOf recording: Recording) throws(StorageError) {
+    let (key, json) = (recording.descriptionKey, recording.describedJSON)
+    let others = try descriptions(of: recording.id).filter { $0 != key }
+    if let newest = others.first?.descriptionVersion, newest > recording.version { return }
+    if (try? FileSystem.contents(of: path(of: key), limit: RecordingDescription.byteLimit)) != json,
+      try !turnMark(of: recording.id, into: path(of: key), json)
+    {
+      try FileSystem.replace(path(of: key), with: json, through: temporary(for: key))
+      try FileSystem.syncFolder(folder(of: recording.id))
+    }
+    for other in others { try removeFile(other.name, of: recording.id) }
+  }
+
+  /// Returns the keys of the descriptions in a recording's folder, the latest first; none if there is no folder.
+  private func descriptions(of id: RecordingID) throws(StorageError) -> [ObjectKey] {
+    let keys = try fileNames(of: id).compactMap { name in
+      let key = ObjectKey(id, name)
+      return key.descriptionVersion.map { (key: key, version: $0) }
+    }
+    return keys.sorted { $0.version > $1.version }.map(\.key)
+  }
+
+  /// Returns the highest version of the descriptions in a recording's folder, 0 if there is none.
+  package func newestDescription(of id: RecordingID) throws(StorageError) -> Int64 {
+    try descriptions(of: id).first?.descriptionVersion ?? 0
+  }
+
+  /// Returns the path of the file that becomes a description. It is this process's own if other processes use the
+  /// store: each of them may be writing the same description.
+  private func temporary(for key: ObjectKey) -> String {
+    node != nil ? incoming + "/" + UUIDv7().text + ".json" : path(of: key) + ".new"
+  }
 
   /// Turns the mark of the unfinished durably into the file `path`. Returns false if there is no mark.
   private func turnMark(of id: RecordingID, into path: String, _ json: [UInt8]) throws(StorageError) -> Bool {
     let mark = folder(of: id) + "/" + Self.marker
-    guard case .present = look(at: ObjectKey(id, Self.marker)),
+    guard node == nil, case .present = look(at: ObjectKey(id, Self.marker)),
       let file = try? FileDescriptor(path: mark, flags: O_WRONLY | O_TRUNC | O_NOFOLLOW)
     else { return false }
     try file.write(json.span)
@@ -62,29 +80,34 @@ extension MediaStore {
     return true
   }
 
-  /// Whether there is a description in a recording's folder that says the same as its row.
+  /// Whether the description that a recording's row names is in its folder, and says the same, and no later one is.
   func isDescribed(_ recording: Recording) -> Bool {
-    let path = folder(of: recording.id) + "/" + RecordingDescription.fileName
-    return (try? FileSystem.contents(of: path, limit: RecordingDescription.byteLimit)).map(recording.isDescribed)
-      ?? false
+    guard (try? newestDescription(of: recording.id)) == recording.version else { return false }
+    return (try? FileSystem.contents(of: path(of: recording.descriptionKey), limit: RecordingDescription.byteLimit))
+      .map(recording.isDescribed) ?? false
   }
 
-  /// Returns the description in a recording's folder, or nil if there is none, it can't be read, or it describes
-  /// another recording.
+  /// Returns the latest description in a recording's folder that can be read and is of this recording, or nil.
   func description(of id: RecordingID) -> RecordingDescription? { try? readDescription(of: id) }
 
-  /// Does the same, but throws if it can't be read, because then it may name any file.
+  /// Returns the latest description, like `description`, but throws if one can't be read, because then it may name any
+  /// file.
   func readDescription(of id: RecordingID) throws(StorageError) -> RecordingDescription? {
-    let path = folder(of: id) + "/" + RecordingDescription.fileName
-    let bytes: [UInt8]
-    do { bytes = try FileSystem.contents(of: path, limit: RecordingDescription.byteLimit) } catch {
-      guard case .io(_, _, let number) = error, [ENOENT, ENOTDIR, EFBIG, EISDIR, ELOOP].contains(number) else {
-        throw error
+    for key in try descriptions(of: id) {
+      let bytes: [UInt8]
+      do { bytes = try FileSystem.contents(of: path(of: key), limit: RecordingDescription.byteLimit) } catch {
+        guard case .io(_, _, let number) = error, [ENOENT, ENOTDIR, EFBIG, EISDIR, ELOOP].contains(number) else {
+          throw error
+        }
+        continue
       }
-      return nil
+      if let description = RecordingDescription(json: bytes), description.recording.id == id,
+        description.recording.version == key.descriptionVersion
+      {
+        return description
+      }
     }
-    guard let description = RecordingDescription(json: bytes), description.recording.id == id else { return nil }
-    return description
+    return nil
   }
 
   /// Whether a recording's audio exists with the length in `recording`.

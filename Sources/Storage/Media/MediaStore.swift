@@ -278,7 +278,9 @@ package final class MediaStore: Sendable {
 
   /// Returns the names of the files in a recording's folder; none if there is no folder.
   func fileNames(of id: RecordingID) throws(StorageError) -> [String] {
-    do { return try FileSystem.names(in: folder(of: id)) } catch .io(_, _, ENOENT) { return [] }
+    do { return try FileSystem.names(in: folder(of: id)) } catch .io(_, _, let number)
+      where [ENOENT, ENOTDIR].contains(number)
+    { return [] }
   }
 
   /// Removes a file from a recording's folder, if it exists.

@@ -18,11 +18,28 @@ package struct ObjectKey: Sendable, Hashable {
   /// Whether this may be a recording's own audio, which is never removed as something that was derived from it.
   package var mayBeAudio: Bool { name.hasPrefix("audio") && !name.hasSuffix(".map") }
 
-  /// The key of a recording's description. The only object that may be replaced.
-  package static func description(of id: RecordingID) -> ObjectKey { ObjectKey(id, RecordingDescription.fileName) }
+  /// What the keys of a recording's descriptions begin with.
+  package static func descriptions(of id: RecordingID) -> String { "\(ObjectKey(id, descriptionPrefix))" }
+
+  private static let descriptionPrefix = "recording-"
+  private static let descriptionSuffix = ".json"
+
+  /// The key of a version of a recording's description.
+  package static func description(of id: RecordingID, version: Int64) -> ObjectKey {
+    ObjectKey(id, "\(descriptionPrefix)\(version)\(descriptionSuffix)")
+  }
+
+  /// The version of a recording's description; nil if the object is something else.
+  package var descriptionVersion: Int64? {
+    guard name.hasPrefix(Self.descriptionPrefix), name.hasSuffix(Self.descriptionSuffix) else { return nil }
+    let version = Int64(name.dropFirst(Self.descriptionPrefix.count).dropLast(Self.descriptionSuffix.count))
+    return version.flatMap {
+      Timestamp(milliseconds: $0).isPlausible && self == .description(of: recording, version: $0) ? $0 : nil
+    }
+  }
 
   /// Reads a key from a row, which may be damaged. Fails if it could lead outside a recording's folder.
-  init?(_ text: String) {
+  package init?(_ text: String) {
     // By bytes, which takes a tenth of the time that finding Characters takes.
     let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     guard parts.count == 3, parts[0].elementsEqual("recordings".utf8),

@@ -6,7 +6,7 @@ extension Recording: Codable {
   private enum CodingKeys: String, CodingKey {
     case id, owner, name, createdAt, bytes, sha256, format, waveformState, waveformJob, waveformFile, audioFile, media
     case workingFile, workingBytes, workingDigest = "workingSha256", waveformBytes, mapBytes, warnings, derivedFrom,
-      noiseRegions
+      noiseRegions, version
   }
 
   /// Reads a description. The names of its files may be anything; see `isPlausible`.
@@ -34,6 +34,7 @@ extension Recording: Codable {
       derivedFrom: try members.decodeIfPresent(Derivation.self, forKey: .derivedFrom),
       noiseRegions: try members.decodeIfPresent([NoiseRegion].self, forKey: .noiseRegions))
     owner = try members.decodeIfPresent(Tenant.self, forKey: .owner)
+    version = try members.decode(Int64.self, forKey: .version)
   }
 
   /// Writes a description.
@@ -59,5 +60,6 @@ extension Recording: Codable {
     try members.encode(warnings, forKey: .warnings)
     try members.encodeIfPresent(derivedFrom, forKey: .derivedFrom)
     try members.encodeIfPresent(noiseRegions, forKey: .noiseRegions)
+    try members.encode(version, forKey: .version)
   }
 }

@@ -49,6 +49,9 @@ package struct Recording: Sendable, Equatable {
   package var derivedFrom: Derivation?
   /// The regions that contain only noise, best first; nil until the recording has been read.
   package var noiseRegions: [NoiseRegion]?
+  /// The number of the description that says all this. It grows with each change, and is a time in milliseconds since
+  /// 1970, so that no catalog that was restored to an earlier moment uses it a second time.
+  package internal(set) var version: Int64
 
   /// Creates a recording. By default nothing about it is complete. `id`: nil for a new one.
   package init(
@@ -78,6 +81,7 @@ package struct Recording: Sendable, Equatable {
     self.warnings = warnings
     self.derivedFrom = derivedFrom
     self.noiseRegions = noiseRegions
+    version = max(0, createdAt.milliseconds)
   }
 }
 

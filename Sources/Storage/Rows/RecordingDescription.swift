@@ -1,20 +1,18 @@
 import FoundationEssentials
 import Terms
 
-// recording.json, next to a recording's audio: the catalog's data about the recording, so that a lost catalog can be
-// rebuilt from the folders alone.
+// recording-<version>.json, next to a recording's audio: the catalog's data about the recording, so that a lost catalog
+// can be rebuilt from the objects alone. Of several, the one with the highest version that is whole counts.
 //
 //   {"recording":{"id":…,"name":…,"created_at":…,"bytes":…,"sha256":…,"format":{…},"audio_file":…,…},
 //    "sha256":"<of the recording member as written here, sorted and without blanks>","version":1}
 //
-// Members are those of `Recording` in snake case; `created_at` is in milliseconds since 1970. The file is written after
-// each commit that changes the recording's row, through a temporary file and a rename, so it is always complete; the
-// checksum detects later corruption on disk.
+// Members are those of `Recording` in snake case; `created_at` is in milliseconds since 1970. Each commit that changes
+// what the description says gives the row another version, and the object is written after it, once. The checksum
+// detects later corruption.
 
 /// A recording as described by its own folder.
 struct RecordingDescription: Decodable, Equatable {
-  /// The name of the file in the recording's folder.
-  static let fileName = "recording.json"
   /// The version of the format that this program writes and reads.
   static let currentVersion = 1
   /// Maximum length of a file that is read, in bytes.
@@ -31,7 +29,7 @@ struct RecordingDescription: Decodable, Equatable {
 
   /// Returns a recording as its description has it, without the progress of its job: that changes often and means
   /// nothing once the job's row is lost.
-  private static func lasting(_ recording: Recording) -> Recording {
+  static func lasting(_ recording: Recording) -> Recording {
     var recording = recording
     if recording.waveformState == .building { recording.waveformState = .queued }
     return recording
@@ -79,7 +77,8 @@ extension Recording {
     // the audio to be removed as a damaged waveform, or overwritten by a working copy.
     let files = [(audioKey, "audio"), (workingKey, "working"), (waveformKey, "waveform")]
     let lengths = [bytes, workingBytes, waveformBytes, mapBytes]
-    return createdAt.isPlausible && format.isPlausible && lengths.allSatisfy { 0...(1 << 60) ~= $0 ?? 0 }
+    return createdAt.isPlausible && (0..<1 << 60).contains(version) && format.isPlausible
+      && lengths.allSatisfy { 0...(1 << 60) ~= $0 ?? 0 }
       && [sha256, workingSHA256].allSatisfy {
         $0.map { $0.utf8.count == 64 && $0.utf8.allSatisfy(\.isLowerHexDigit) } ?? true
       }

@@ -120,6 +120,7 @@ enum Schema {
       derived_job TEXT,
       derived_operation TEXT,
       compared_at INTEGER,
+      version INTEGER NOT NULL,
       number INTEGER
     ) STRICT;
     CREATE INDEX recordings_by_tenant ON recordings (tenant, id);

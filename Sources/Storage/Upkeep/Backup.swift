@@ -9,7 +9,8 @@ import Glibc
 //   BACKUP/SHA256SUMS               "<64 digits>  <path>" for each file, in the format of sha256sum -c
 //
 // The catalog is copied first, then the files. Files never change once they have a row, so those of a recording in the
-// catalog are right whenever they are read; a recording deleted in between is dropped from the backup too. The bytes of
+// catalog are right whenever they are read, and descriptions are written as the copied rows are; a recording deleted in
+// between is dropped from the backup too. The bytes of
 // an upload that has ended in between are a recording's by now, whose rows, with those of the labels that it brought,
 // are read from the live catalog. The backup appears under its name once all of it is on disk; in an existing empty
 // folder, SHA256SUMS appears last.
@@ -133,7 +134,7 @@ private struct BackupContents {
     // The job that produces it hasn't finished, so there is nothing to copy yet.
     guard let audio = recording.audioFile else { return }
     let inner = "recordings/" + recording.id.text
-    let taken = try copyFiles(from: source, to: inner)
+    var taken = try copyFiles(from: source, to: inner) { ObjectKey(recording.id, $0).descriptionVersion == nil }
     guard taken.contains(audio) else {
       // If the folder is gone too, the recording was deleted. A row without audio is useless in a backup.
       if FileSystem.isFolder(source) { report.damaged.append(recording.id) }
@@ -142,6 +143,8 @@ private struct BackupContents {
       sums.removeAll { $0.dropFirst(66).hasPrefix(inner + "/") }
       return
     }
+    try FileSystem.replace("\(folder)/\(recording.descriptionKey)", with: recording.describedJSON)
+    taken.insert(recording.descriptionKey.name)
     for name in taken {
       let found = try measure(inner + "/" + name)
       if name == audio, found.sha256 != recording.sha256 { report.damaged.append(recording.id) }
@@ -165,11 +168,13 @@ private struct BackupContents {
   }
 
   /// Copies the files of a recording and returns their names, none if the folder is missing.
-  private func copyFiles(from source: String, to inner: String) throws(StorageError) -> Set<String> {
+  private func copyFiles(
+    from source: String, to inner: String, where isWanted: (String) -> Bool = { _ in true }
+  ) throws(StorageError) -> Set<String> {
     try FileSystem.makeFolder(folder + "/" + inner)
     var taken: Set<String> = []
     do {
-      for name in try FileSystem.names(in: source) where Backup.isOwnFile(name) {
+      for name in try FileSystem.names(in: source) where Backup.isOwnFile(name) && isWanted(name) {
         if try copy(source + "/" + name, to: inner + "/" + name) { taken.insert(name) }
       }
     } catch .io(_, _, ENOENT) {

@@ -26,8 +26,12 @@ package struct GarbageCollection: Sendable {
       var kept = 0
       for (folder, garbage) in Dictionary(grouping: due, by: \.folder) {
         do throws(StorageError) {
-          count += try remove(garbage, in: folder)
-          try catalog.forget(garbage)
+          if let removed = try remove(garbage, in: folder) {
+            count += removed
+            try catalog.forget(garbage)
+          } else {
+            kept += garbage.count
+          }
         } catch .corrupt {
           // Nobody can tell which files a damaged row names, so all of them stay.
           kept += garbage.count
@@ -40,7 +44,11 @@ package struct GarbageCollection: Sendable {
     return count
   }
 
-  private func remove(_ garbage: [Garbage], in folder: RecordingID) throws(StorageError) -> Int {
+  /// Returns the number of removed files; nil if the recording can't be described, so that an older description stays.
+  private func remove(_ garbage: [Garbage], in folder: RecordingID) throws(StorageError) -> Int? {
+    if garbage.contains(where: \.isDescription), try catalog.recording(folder) != nil, !catalog.describe(folder) {
+      return nil
+    }
     let names = try store.fileNames(of: folder).filter { name in garbage.contains { $0.includes(name) } }
     guard !names.isEmpty else { return 0 }
     let kept = try namedFiles(of: folder)
@@ -52,7 +60,9 @@ package struct GarbageCollection: Sendable {
   /// Returns the files of a recording that its rows or its folder's description name.
   private func namedFiles(of id: RecordingID) throws(StorageError) -> Set<String> {
     let recordings = [try catalog.recording(id), try store.readDescription(of: id)?.recording].compactMap { $0 }
-    let files = recordings.flatMap { [$0.audioFile, $0.workingFile, $0.waveformFile].compactMap { $0 } }
+    let files = recordings.flatMap {
+      [$0.audioFile, $0.workingFile, $0.waveformFile, $0.descriptionKey.name].compactMap { $0 }
+    }
     return Set(files + (try catalog.conversionFiles(of: id)))
   }
 }

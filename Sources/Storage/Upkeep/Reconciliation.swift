@@ -129,6 +129,7 @@ package struct Reconciliation: Sendable {
     // The job that was to build it was lost with its row.
     let job = Job(kind: .waveform, recording: id, createdAt: catalog.time)
     (recording.waveformState, recording.waveformJob, recording.waveformKey) = (.queued, job.id, nil)
+    recording.version = max(recording.version + 1, catalog.time.milliseconds)
     return (recording, [job])
   }
 
@@ -190,7 +191,10 @@ package struct Reconciliation: Sendable {
       guard let files = try? FileSystem.names(in: folder) else { continue }
       for file in files { FileSystem.makePrivate(folder + "/" + file, unless: isLent) }
       if verified { report.removed += try removeLostConversions(among: files, of: id) }
-      guard let recording = try catalog.readableRecording(id), recording.audioFile != nil, !store.isDescribed(recording)
+      // A crash may have left earlier descriptions.
+      let descriptions = files.filter { ObjectKey(id, $0).descriptionVersion != nil }
+      guard let recording = try catalog.readableRecording(id), recording.audioFile != nil,
+        !store.isDescribed(recording) || descriptions.count > 1
       else { continue }
       if try correctRow(of: id, holds: { store.hasAudio(of: $0) }) {
         report.corrected += 1

@@ -3,10 +3,9 @@
 // recorded (`removals`), the parts of uploads that have become recordings, and what already is in `removed`. Everything
 // else may be another node's work. Any node may run it at any time, and several at once.
 //
-// A killed node may leave a description that is older than its row; a row of `garbage` has promised that
-// (Catalog+Descriptions). It also leaves a mark in the folder of a recording that has its row, which then gets its
-// description, and work that no row names and nobody continues. That is cleared away when the timestamp in its ID is a
-// day old by the catalog's clock, because no request or preview takes that long:
+// A killed node may leave a mark in the folder of a recording that has its row, which then gets its description, and
+// work that no row names and nobody continues. That is cleared away when the timestamp in its ID is a day old by the
+// catalog's clock, because no request or preview takes that long:
 //
 //   a work folder without an unfinished job     removed: nothing in it is anyone's recording
 //   a folder marked as unfinished, with files   moved to orphaned/: its upload was never acknowledged, or the catalog
@@ -33,7 +32,6 @@ package struct SharedUpkeep: Sendable {
   @discardableResult
   package func run(createdSince start: Timestamp = Timestamp(milliseconds: 0)) throws(StorageError) -> Int {
     var count = 0
-    try catalog.describeOverdue()
     for id in try catalog.removals().compactMap({ RecordingID($0) }) where try isRemoved(id) {
       try store.remove(id)
       count += 1

@@ -118,7 +118,7 @@ final class KeptPromises: Sendable {
       strays = try server.leftovers().filter { path in
         let parts = path.split(separator: "/").map(String.init)
         guard parts.first == "recordings", parts.count >= 2, ids.contains(parts[1]) else { return true }
-        return parts.count > 2 && parts[2] != "recording.json" && !parts[2].hasPrefix("audio")
+        return parts.count > 2 && !parts[2].hasPrefix("recording-") && !parts[2].hasPrefix("audio")
           && !parts[2].hasPrefix("waveform-")
       }
       for id in ids {

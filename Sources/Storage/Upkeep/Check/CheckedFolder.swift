@@ -104,7 +104,7 @@ package struct CheckedFolder: CheckedMedia {
       let files = batch.map { try? store.fileNames(of: $0) }
       let named = try catalog.filesNamed(of: batch)
       for (id, files) in zip(batch, files) {
-        if let files, let named = named[id], files.allSatisfy({ Self.explains($0, named) }) { continue }
+        if let files, let named = named[id], files.allSatisfy({ Self.explains($0, of: id, named) }) { continue }
         do throws(StorageError) { try checkFolder(of: id, catalog, &report) } catch .io(let operation, _, let number) {
           report.add(
             "folder_unreadable", "recordings/\(id)",
@@ -126,9 +126,9 @@ package struct CheckedFolder: CheckedMedia {
   /// Number of folders whose rows are read in one transaction.
   private static let batch = 500
 
-  /// Whether a file in a recording's folder is one that a row names, the map of one, or the description.
-  private static func explains(_ name: String, _ named: Set<String>) -> Bool {
-    named.contains(name) || name == RecordingDescription.fileName
+  /// Whether a file in a recording's folder is one that a row names, the map of one, or a description.
+  private static func explains(_ name: String, of id: RecordingID, _ named: Set<String>) -> Bool {
+    named.contains(name) || ObjectKey(id, name).descriptionVersion != nil
       // A sound map is saved next to the file that it describes.
       || name.hasSuffix(".map") && named.contains(String(name.dropLast(4)))
   }
@@ -174,7 +174,7 @@ package struct CheckedFolder: CheckedMedia {
       let names = Set(try store.fileNames(of: id))
       guard try catalog.readableRecording(id) != nil, let named = try catalog.filesNamed(of: [id])[id]
       else { return }
-      strange = names.filter { $0 != MediaStore.marker && !Self.explains($0, named) }
+      strange = names.filter { $0 != MediaStore.marker && !Self.explains($0, of: id, named) }
       if strange.isEmpty { return }
     }
     let attempts = try catalog.attempts(in: id)

@@ -222,14 +222,9 @@ package struct DataCheck: Sendable {
       if !outdated.isEmpty, media.isLive { catalog.clock.pause(0.1) }
     }
     for recording in outdated {
-      let path = "\(ObjectKey.description(of: recording.id))"
-      if try catalog.isDescriptionPromised(of: recording.id) {
+      let path = "\(recording.descriptionKey)"
+      if try catalog.isDescriptionPromised(of: recording) {
         report.note("description_outdated", path, "A node will write the recording's description within an hour or so.")
-      } else if try catalog.isDescriptionDoubtful(of: recording.id) {
-        report.note(
-          "description_outdated", path,
-          "The store may have carried out an earlier request late. A node will write the recording's description "
-            + "within a day or so.")
       } else {
         report.add(
           "description_outdated", path,

@@ -305,7 +305,10 @@ private struct NamedObjects {
       others += parts
       let keys = sounds + parts
       guard !keys.isEmpty else { return }
-      others += keys.map { $0 + ".map" } + ["recordings/\(id)/\(RecordingDescription.fileName)"]
+      others += keys.map { $0 + ".map" }
+      if let id = RecordingID(id), case .integer(let version)? = row["version"] {
+        others.append("\(ObjectKey.description(of: id, version: version))")
+      }
     }
     if max(named.count, others.count) >= Self.batch { try flush(confirm) }
   }

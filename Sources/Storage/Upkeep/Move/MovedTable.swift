@@ -41,7 +41,7 @@ struct MovedTable: Sendable {
       id tenant name name_folded created_at bytes sha256 container codec sample_rate channels frames estimated_frames \
       duration waveform_state waveform_job media working_bytes working_sha256 warnings \
       noise_regions derived_recording derived_job derived_operation audio_key waveform_key working_key compared_at \
-      waveform_bytes map_bytes
+      waveform_bytes map_bytes version
       """),
     MovedTable(
       "jobs",
