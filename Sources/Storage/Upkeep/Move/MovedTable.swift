@@ -63,7 +63,8 @@ struct MovedTable: Sendable {
     MovedTable(
       "label_tracks", isCounted: true,
       """
-      id tenant recording name kind language source count words start until version created_at changed_at bytes
+      id tenant recording name kind language source count words start until version created_at changed_at bytes \
+      next_label
       """),
     MovedTable("label_chunks", key: "track, number, start, until", "track number start until folded labels"),
     MovedTable(
