@@ -57,8 +57,10 @@ class LabelsAreEditedReadAndSung(Chapter):
         return self.service.json(f"/v1/recordings/{self.recording}/labels")["tracks"]
 
     def _stored(self, track=None):
+        """A track's labels without their IDs: one that was removed and put back has another."""
         track = track or self._tracks()[0]["id"]
-        return self.service.json(f"/v1/recordings/{self.recording}/labels/{track}")["labels"]
+        labels = self.service.json(f"/v1/recordings/{self.recording}/labels/{track}")["labels"]
+        return [{member: value for member, value in label.items() if member != "id"} for label in labels]
 
     def _at(self, seconds, down=0.5):
         """The point of the lane at a time; the whole recording is shown."""
