@@ -65,7 +65,7 @@ class Cluster:
         self.port = free_port()
         words = [self.program, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", os.path.join(self.folder, name), "--node", name]
         with Process(name, words, self.folder, env={**os.environ, **self.environment()}) as process:
-            wait("the node answers", lambda: process.answers(self.port), 60)
+            wait("the node answers", lambda: process.answers(self.port))
             yield
 
     def ask(self, method, path, body=None, fields={}):
@@ -78,7 +78,7 @@ class Cluster:
         status, _, body = self.ask("POST", f"/v1/recordings?name={name}", sound)
         assert status == 201, body
         id = json.loads(body)["id"]
-        wait("the waveform", lambda: self.recording(id)["waveform"]["state"] == "ready", 60)
+        wait("the waveform", lambda: self.recording(id)["waveform"]["state"] == "ready")
         return id
 
     def recording(self, id):
@@ -149,14 +149,14 @@ def walk(cluster, server, backup, restore, keep, again):
         assert cluster.ask("DELETE", f"/v1/recordings/{deleted}")[0] == 204
         _, fields, _ = cluster.ask("PATCH", upload, sounds[2][half:], {**TUS, "Upload-Offset": str(half)})
         ended = fields["Stillwave-Recording"]
-        wait("the waveform", lambda: cluster.recording(ended)["waveform"]["state"] == "ready", 60)
+        wait("the waveform", lambda: cluster.recording(ended)["waveform"]["state"] == "ready")
         assert cluster.ask("PATCH", f"/v1/recordings/{kept}", b'{"name":"renamed.wav"}', {"Content-Type": "application/json"})[0] == 200
-        wait("the check finds nothing", lambda: cluster.check()[0] == 0, 60)
+        wait("the check finds nothing", lambda: cluster.check()[0] == 0)
     last = server.sql("SELECT pg_walfile_name(pg_switch_wal())")
-    wait("the log is archived", lambda: os.path.exists(f"{cluster.place}/wal/{last}"), 60)
+    wait("the log is archived", lambda: os.path.exists(f"{cluster.place}/wal/{last}"))
     server.kill()
     cluster.shell(cluster.paths(restore), Pair.prefix(), PATH=path)
-    wait("the catalog is restored", lambda: server_is_open(server), 60)
+    wait("the catalog is restored", lambda: server_is_open(server))
     with open(cluster.place + "/restored/postgresql.auto.conf") as file:
         assert "synchronous_standby_names = '*'" in file.read(), "the backup has the primary's setting"
     cluster.shell(cluster.paths(keep), PATH=path)
@@ -176,7 +176,7 @@ def walk(cluster, server, backup, restore, keep, again):
             server.sql("UPDATE garbage SET due = 1", "stillwave")
             server.sql("UPDATE attempts SET due = 1 WHERE due IS NOT NULL", "stillwave")
         with cluster.node(f"later{number}"):
-            wait("the collection", lambda: server.sql("SELECT count(*) FROM garbage WHERE due <= 1", "stillwave") == "0", 60)
+            wait("the collection", lambda: server.sql("SELECT count(*) FROM garbage WHERE due <= 1", "stillwave") == "0")
     left = objects(cluster)
     named = {key for key in before if any(id in key for id in (newer, ended, kept))}
     gone = {key for key in named if left.get(key) != before[key]}
@@ -191,7 +191,7 @@ def walk(cluster, server, backup, restore, keep, again):
         answer = cluster.shell(re.sub(r"\bID\b", newer, commands), **cluster.environment())
         back = json.loads(answer)
         assert back["name"] == "newer.wav" and back["sha256"] == hashlib.sha256(sounds[3]).hexdigest(), back
-        wait("only recordings without a row are left", lambda: cluster.findings() == lost, 60)
+        wait("only recordings without a row are left", lambda: cluster.findings() == lost)
 
 
 def server_is_open(server):

@@ -102,7 +102,7 @@ class Machine:
         def is_ready():
             return json.loads(self.ask("GET", f"/v1/recordings/{id}", None, fields)[2])["waveform"]["state"] == "ready"
 
-        wait("the waveform", is_ready, 60)
+        wait("the waveform", is_ready)
         return id
 
     def metrics(self):

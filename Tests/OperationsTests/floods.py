@@ -217,7 +217,7 @@ def measure(calm, number):
         def is_ready():
             return json.loads(calm.ask(connection, "GET", f"/v1/recordings/{made['id']}")[1])["waveform"]["state"] == "ready"
 
-        timed("waveform", lambda: wait("the waveform is ready", is_ready, 300))
+        timed("waveform", lambda: wait("the waveform is ready", is_ready))
         status, _ = timed("slice", lambda: calm.ask(connection, "GET", f"/v1/recordings/{made['id']}/waveform?width=1000"))
         assert status == 200
     connection.close()

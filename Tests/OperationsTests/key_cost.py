@@ -29,7 +29,7 @@ def sound(seconds, rate=8000):
 
 def serve(words, folder, port):
     service = Process("service", words, folder)
-    wait("the service answers", lambda: service.answers(port), 300)
+    wait("the service answers", lambda: service.answers(port))
     return service
 
 

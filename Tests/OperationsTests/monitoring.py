@@ -103,7 +103,7 @@ def the_monitoring_is_loaded(program, folder):
                     return call("query", query=expression.replace("$instance", ".*"))["result"]
                 # A rate needs a change between two looks.
                 upload()
-                wait(f"“{title}” shows something", has_series, 60)
+                wait(f"“{title}” shows something", has_series)
 
 
 def histogram(name, labels, bound, later):

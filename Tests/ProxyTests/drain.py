@@ -89,7 +89,7 @@ class Load:
     def more(self):
         """Waits until each client has had some more answers."""
         before = list(self.answered)
-        wait("every client is served", lambda: all(now >= then + ROUND for now, then in zip(self.answered, before)), 300)
+        wait("every client is served", lambda: all(now >= then + ROUND for now, then in zip(self.answered, before)))
 
 
 def send(connection, method, path, body=None, fields={}):
