@@ -163,14 +163,4 @@ struct CommandTests {
     #expect(second.status != 0 && second.errors.contains("--data"))
     #expect(try server.client.get("/healthz").status == 200)
   }
-
-  @Test func theHTTPServersLimitsAreFlags() throws {
-    let server = try TestServer("--max-head-bytes", "500", "--max-request-line-bytes", "200", "--max-head-fields", "9")
-    server.client.followsContract = false
-    #expect(try server.client.get("/healthz", ["X-Long": String(repeating: "x", count: 600)]).status == 431)
-    #expect(try server.client.get("/healthz?" + String(repeating: "x", count: 300)).status == 414)
-    let many = Dictionary(uniqueKeysWithValues: (0..<12).map { ("X-\($0)", "") })
-    #expect(try server.client.get("/healthz", many).status == 431)
-    #expect(try server.client.get("/healthz").status == 200)
-  }
 }
