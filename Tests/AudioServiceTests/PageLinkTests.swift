@@ -61,9 +61,20 @@ import Testing
     let name = try await bench.respond(.get, "/v1/recordings?sort=name&limit=1")
     #expect(try await walk(bench, from: "/v1/recordings?sort=name") == expected["name"])
     let cursor = try #require(name.fields["Link"]?.firstMatch(of: /cursor=([^>&]+)/)).1
-    for target in [
-      "sort=length", "order=up", "cursor=\(cursor)", "sort=duration&cursor=\(cursor)", "sort=name&cursor=\(made[0].id)",
-    ] {
+    // A place says where it is also in another order, and after its recording was deleted.
+    let places = [
+      ("sort=name&cursor=\(cursor)", "name"), ("sort=name&cursor=\(cursor.prefix(36))", "name"),
+      ("sort=duration&cursor=\(cursor)", "duration"), ("order=asc&cursor=\(cursor)", "created"),
+    ]
+    let first = String(cursor.prefix(36))
+    for (target, key) in places {
+      let after = expected[key, default: []].drop { $0 != first }.dropFirst()
+      #expect(try await walk(bench, from: "/v1/recordings?" + target) == Array(after), "\(target)")
+    }
+    _ = try bench.catalog.deleteRecording(#require(RecordingID(first)))
+    let rest = try await walk(bench, from: "/v1/recordings?sort=name&cursor=\(cursor)")
+    #expect(rest == expected["name"]?.filter { $0 != first })
+    for target in ["sort=length", "order=up", "cursor=\(cursor)0", "cursor=x"] {
       #expect(try await bench.respond(.get, "/v1/recordings?\(target)").status == .badRequest, "\(target)")
     }
   }

@@ -2,6 +2,7 @@ import HTTP
 import Jobs
 import Processing
 import Storage
+import Terms
 
 /// Listing, reading, renaming, and deleting recordings.
 struct Recordings: Sendable {
@@ -17,9 +18,7 @@ struct Recordings: Sendable {
     let direction: ListDirection? = try query.choice("order")
     let order = RecordingOrder(by: key, isAscending: direction.map { $0 == .asc } ?? (key != .created))
     let place = try query.string("cursor").map { text in
-      guard let place = RecordingPlace(cursor: text), place.fits(order) else {
-        throw query.invalid("cursor", text, .cursor)
-      }
+      guard let place = RecordingPlace(cursor: text) else { throw query.invalid("cursor", text, .cursor) }
       return place
     }
     let context = context
@@ -137,18 +136,16 @@ private enum ListDirection: String, CaseIterable {
 }
 
 extension RecordingPlace {
-  /// The place in a URL: the ID, and what the recording is sorted by, if that is something else.
-  fileprivate var cursor: String { id.text + (key.map { Base64URL.text(Array($0.utf8)) } ?? "") }
+  /// The place in a URL: the ID, and in hexadecimal what the recording is sorted by, if that is something else.
+  fileprivate var cursor: String { id.text + (key.map { Hexadecimal.text(Array($0.utf8)) } ?? "") }
 
   fileprivate init?(cursor: String) {
     let idLength = 36
-    guard let id = RecordingID(String(cursor.prefix(idLength))) else { return nil }
-    let rest = Array(cursor.utf8.dropFirst(idLength))
-    guard !rest.isEmpty else {
-      self.init(id)
-      return
-    }
-    guard let key = Base64URL.bytes(rest[...]).flatMap({ String(validating: $0, as: UTF8.self) }) else { return nil }
-    self.init(id, key: key)
+    guard let id = RecordingID(String(cursor.prefix(idLength))),
+      let rest = Hexadecimal.bytes(String(cursor.dropFirst(idLength)))
+    else { return nil }
+    // A NUL is in no catalog.
+    let key = String(decoding: rest, as: UTF8.self).replacing("\0", with: "\u{FFFD}")
+    self.init(id, key: key.isEmpty ? nil : key)
   }
 }

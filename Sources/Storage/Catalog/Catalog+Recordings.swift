@@ -77,7 +77,7 @@ extension Catalog {
     return try read { db in
       var filter = Filter()
       filter.add(tenant)
-      place?.add(to: &filter, in: order)
+      place?.add(to: &filter, in: order, of: tenant)
       var (table, column) = ("recordings", "recordings.id")
       if let folded {
         let isNewestFirst = order == RecordingOrder()

@@ -22,6 +22,12 @@ struct Filter {
     self.arguments += arguments
   }
 
+  /// Adds a condition with the arguments of another filter.
+  mutating func add(_ condition: String, adding arguments: [(any SQLConvertible)?]) {
+    conditions.append(condition)
+    self.arguments += arguments
+  }
+
   /// " WHERE a AND b", or an empty text without conditions.
   var text: String { conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ") }
 }

@@ -31,7 +31,7 @@ package struct RecordingOrder: Sendable, Equatable {
 package struct RecordingPlace: Sendable, Equatable {
   /// The recording's ID.
   package var id: RecordingID
-  /// What it is sorted by; nil if that is the ID.
+  /// What it is sorted by; nil for what it is sorted by now, and the list ends if it isn't there any more.
   package var key: String?
 
   /// Creates a place from its values.
@@ -49,23 +49,18 @@ package struct RecordingPlace: Sendable, Equatable {
     }
   }
 
-  /// Whether the place can be one in this order.
-  package func fits(_ order: RecordingOrder) -> Bool {
-    switch order.key {
-    case .created: key == nil
-    case .name: key != nil
-    case .duration: key.flatMap(Double.init)?.isFinite == true
-    }
-  }
-
-  /// Adds to a filter what comes after the place. It must fit the order.
-  func add(to filter: inout Filter, in order: RecordingOrder) {
+  /// Adds to a filter what of a tenant's, or with nil of all, comes after the place.
+  func add(to filter: inout Filter, in order: RecordingOrder, of tenant: Tenant?) {
     let comparison = order.isAscending ? ">" : "<"
-    switch order.key {
-    case .created: filter.add("recordings.id \(comparison) ?", id.text)
-    case .name: filter.add("(\(order.column), recordings.id) \(comparison) (?, ?)", key ?? "", id.text)
-    case .duration:
-      filter.add("(\(order.column), recordings.id) \(comparison) (?, ?)", key.flatMap(Double.init) ?? -1, id.text)
+    let both = "(\(order.column), recordings.id)"
+    switch (order.key, key, key.flatMap(Double.init)) {
+    case (.created, _, _): filter.add("recordings.id \(comparison) ?", id.text)
+    case (.name, let name?, _): filter.add("\(both) \(comparison) (?, ?)", name, id.text)
+    case (.duration, _, let seconds?): filter.add("\(both) \(comparison) (?, ?)", seconds, id.text)
+    default:
+      let row = Filter(id: id.text, of: tenant)
+      let place = "(SELECT \(order.column), recordings.id FROM recordings\(row.text))"
+      filter.add("\(both) \(comparison) \(place)", adding: row.arguments)
     }
   }
 }
