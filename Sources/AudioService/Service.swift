@@ -220,8 +220,8 @@ package final class Service: Sendable {
     return true
   }
 
-  /// Removes what is no longer needed from a bucket. One node at a time removes objects, so that the store
-  /// is asked once for each.
+  /// Removes objects that are no longer needed from a bucket. Only one node does so at a time, so that each object is
+  /// deleted once.
   private static func removeUnneeded(in bucket: S3Media, _ heldKeys: HeldKeys) throws(StorageError) -> Bool {
     let name = HeldKeys.Name(tenant: .none, scope: "collecting garbage", key: "")
     var collects = false

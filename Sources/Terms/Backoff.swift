@@ -21,7 +21,7 @@ package struct Backoff: Sendable {
     return seconds(after: failures, using: &generator)
   }
 
-  /// Returns the wait after so many failures in a row, 1 or more, in seconds.
+  /// Returns how many seconds to wait after `failures` failures in a row, at least one.
   package func seconds(after failures: Int, using generator: inout some RandomNumberGenerator) -> Double {
     let longest = min(limit, first * Double(1 << min(max(failures - 1, 0), 30)))
     return longest * Double.random(in: (1 - randomPart)...1, using: &generator)

@@ -89,7 +89,7 @@ package final class SampleReader: Sendable {
     shutdown(socket, Int32(SHUT_RDWR))
   }
 
-  /// Whether the process ended while nobody used it: the system may end any process.
+  /// Whether the process ended while it was idle, for example because the system ran out of memory.
   var hasEnded: Bool {
     var byte: UInt8 = 0
     return unsafe recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) >= 0

@@ -69,7 +69,7 @@ final class CatalogTransaction: SQLSession {
     recordings[id] = tenant
   }
 
-  /// Notes that the description that a row now names has to be written. Without audio, there is none.
+  /// Notes that a recording's new description must be written. A recording without audio has none.
   func note(undescribed recording: Recording) {
     if recording.audioKey != nil { undescribed[recording.id] = recording }
   }

@@ -7,7 +7,7 @@ package protocol DescriptionStore: Sendable {
   /// Writes a recording's description beside its audio. Does nothing for a recording without audio.
   func describe(_ recording: Recording) throws(StorageError)
 
-  /// Returns the highest version of a recording's descriptions; 0 if there is none, or if that takes a request.
+  /// Returns the version of a recording's latest description: 0 if it has none, or if finding out takes a request.
   func newestDescription(of id: RecordingID) throws(StorageError) -> Int64
 
   /// Removes the mark of the unfinished from a recording whose row is durable but that couldn't be described. Does

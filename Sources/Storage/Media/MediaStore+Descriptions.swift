@@ -56,7 +56,7 @@ extension MediaStore {
     return keys.sorted { $0.version > $1.version }.map(\.key)
   }
 
-  /// Returns the highest version of the descriptions in a recording's folder, 0 if there is none.
+  /// Returns the version of the latest description in a recording's folder; 0 if there is none.
   package func newestDescription(of id: RecordingID) throws(StorageError) -> Int64 {
     try descriptions(of: id).first?.descriptionVersion ?? 0
   }

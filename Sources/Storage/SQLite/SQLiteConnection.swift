@@ -6,7 +6,7 @@ import Terms
 ///
 /// Blocks while another process writes, for as long as the creator says. Not thread-safe, except for `interrupt`.
 @safe final class SQLiteConnection: SQLSession, @unchecked Sendable {
-  // Unchecked because a connection has one user at a time: whoever took it from its engine, or created it.
+  // Unchecked because only one caller uses a connection at a time: the one that took it from its engine or created it.
 
   /// nil once it is closed.
   private var handle: OpaquePointer?

@@ -4,8 +4,8 @@
 // else may be another node's work. Any node may run it at any time, and several at once.
 //
 // A killed node may leave a mark in the folder of a recording that has its row, which then gets its description, and
-// work that no row names and nobody continues. That is cleared away when the timestamp in its ID is a day old by the
-// catalog's clock, because no request or preview takes that long:
+// work that no row names and nobody continues. Such work is cleared away once it is a day old, by the time in its ID
+// and the catalog's clock, because no request or preview takes that long:
 //
 //   a work folder without an unfinished job     removed: nothing in it is anyone's recording
 //   a folder marked as unfinished, with files   moved to orphaned/: its upload was never acknowledged, or the catalog
