@@ -271,6 +271,7 @@ package final class Service: Sendable {
       }
     }
     try context.runner.resume()
+    context.batches.start(in: context)
     _ = try context.deletionClock.time()
     context.uploads.keepRemovingExpired()
     try startOperatorsServer()

@@ -95,6 +95,7 @@ package enum PostgresSchema {
       client text COLLATE "C" NOT NULL DEFAULT '',
       kind text COLLATE "C" NOT NULL,
       recording text COLLATE "C" NOT NULL,
+      batch text COLLATE "C",
       output text COLLATE "C",
       state text COLLATE "C" NOT NULL,
       progress double precision NOT NULL,
@@ -119,6 +120,40 @@ package enum PostgresSchema {
     CREATE INDEX jobs_by_recording ON jobs (recording, id);
     CREATE INDEX jobs_by_state ON jobs (state, id);
     CREATE INDEX jobs_by_tenant ON jobs (tenant, id);
+    CREATE INDEX jobs_by_batch ON jobs (batch, id) WHERE batch IS NOT NULL;
+
+    CREATE TABLE batches (
+      id text COLLATE "C" PRIMARY KEY,
+      tenant text COLLATE "C" NOT NULL,
+      client text COLLATE "C" NOT NULL,
+      kind text COLLATE "C" NOT NULL,
+      parameters text COLLATE "C" NOT NULL,
+      total bigint NOT NULL,
+      begun bigint NOT NULL DEFAULT 0,
+      succeeded bigint NOT NULL DEFAULT 0,
+      failed bigint NOT NULL DEFAULT 0,
+      cancelled bigint NOT NULL DEFAULT 0,
+      is_cancelled bigint NOT NULL DEFAULT 0,
+      created_at bigint NOT NULL,
+      finished_at bigint
+    ) WITH (fillfactor = 70);
+    CREATE INDEX batches_by_tenant ON batches (tenant, id);
+    CREATE INDEX unfinished_batches ON batches (id) WHERE finished_at IS NULL;
+
+    CREATE TABLE batch_recordings (
+      batch text COLLATE "C" PRIMARY KEY REFERENCES batches (id) ON DELETE CASCADE,
+      recordings text COLLATE "C" NOT NULL
+    );
+
+    CREATE FUNCTION count_batch() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      UPDATE batches SET \(Batch.counting("new.state", at: "new.finished_at")) WHERE id = new.batch;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER batch_counted AFTER UPDATE OF state ON jobs
+      FOR EACH ROW WHEN (
+        new.batch IS NOT NULL AND old.state IN ('queued', 'running') AND new.state NOT IN ('queued', 'running'))
+      EXECUTE FUNCTION count_batch();
 
     CREATE TABLE attempts (
       job text COLLATE "C" NOT NULL,

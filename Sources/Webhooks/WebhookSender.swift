@@ -1,4 +1,4 @@
-// The finished Job is POSTed to the `callback_url` of its request, with
+// The finished Job or Batch is POSTed to the `callback_url` of its request, with
 //
 //   Stillwave-Signature: t=1795233906,v1=<HMAC-SHA256 of "1795233906." and the body, 64 hexadecimal digits>
 //
@@ -18,6 +18,19 @@ import Synchronization
 
 /// Sends finished jobs to the clients that gave a `callback_url`.
 package final class WebhookSender: Sendable {
+  /// What a webhook reports.
+  package enum Subject: Sendable {
+    case job(Job)
+    case batch(Batch)
+
+    fileprivate var hasEnded: Bool {
+      switch self {
+      case .job(let job): job.state.isFinished
+      case .batch(let batch): batch.finishedAt != nil
+      }
+    }
+  }
+
   private struct State {
     var queue = WebhookQueue()
     var onIdle: CheckedContinuation<Void, Never>?
@@ -26,7 +39,7 @@ package final class WebhookSender: Sendable {
   private let settings: WebhookSettings
   private let catalog: Catalog
   private let log: any WebhookLog
-  private let document: @Sendable (Job) throws -> [UInt8]
+  private let document: @Sendable (Subject) throws -> [UInt8]
   private let networks: WebhookNetworks
   private let state = Mutex(State())
   private let isStopping = Atomic(false)
@@ -34,10 +47,10 @@ package final class WebhookSender: Sendable {
   private let delivered = Atomic(0)
   private let givenUp = Atomic(0)
 
-  /// `document` encodes a finished job as the JSON to send.
+  /// `document` encodes what has ended as the JSON to send.
   package init(
     _ settings: WebhookSettings, catalog: Catalog, log: any WebhookLog,
-    document: @escaping @Sendable (Job) throws -> [UInt8]
+    document: @escaping @Sendable (Subject) throws -> [UInt8]
   ) {
     self.settings = settings
     self.catalog = catalog
@@ -70,7 +83,7 @@ package final class WebhookSender: Sendable {
     state.withLock { $0.queue.expect(delivery) }
   }
 
-  /// Sends the webhook of a job that has ended, if it has one. Without one this costs a lookup.
+  /// Sends the webhook of a job or a batch that has ended, if it has one. Without one this costs a lookup.
   package func jobEnded(_ id: JobID) {
     if state.withLock({ $0.queue.jobEnded(id) }) { fill() }
   }
@@ -144,20 +157,25 @@ package final class WebhookSender: Sendable {
     var delivery = due
     let webhook = due.webhook
     do {
-      guard let job = try catalog.job(webhook.job) else { return try catalog.removeWebhook(of: webhook.job) }
-      guard job.state.isFinished else { return expect(webhook) }
+      guard let subject = try subject(of: webhook) else { return try catalog.removeWebhook(of: webhook.job) }
+      guard subject.hasEnded else { return expect(webhook) }
       if catalog.isShared {
         // Time for the call and for recording its outcome.
-        guard let claimed = try catalog.claimWebhook(of: job.id, forSeconds: settings.timeoutSeconds + 15) else {
+        guard let claimed = try catalog.claimWebhook(of: webhook.job, forSeconds: settings.timeoutSeconds + 15) else {
           return
         }
         delivery.webhook = claimed
       }
-      try note(call(delivery, document(job)), delivery)
+      try note(call(delivery, document(subject)), delivery)
     } catch {
       log.failure("the outcome of a webhook could not be recorded", ["job": webhook.job.text], error)
       pause(settings.pauseSeconds, webhook)
     }
+  }
+
+  private func subject(of webhook: Webhook) throws(StorageError) -> Subject? {
+    if let job = try catalog.job(webhook.job) { return .job(job) }
+    return try webhook.batch.flatMap { (id) throws(StorageError) in try catalog.batch(id) }.map(Subject.batch)
   }
 
   private func call(_ delivery: WebhookQueue.Delivery, _ body: [UInt8]) -> WebhookOutcome {

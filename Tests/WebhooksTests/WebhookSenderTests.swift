@@ -45,7 +45,7 @@ private final class Bench {
   }
 
   private static func sender(_ settings: WebhookSettings, _ catalog: Catalog, _ log: Log) -> WebhookSender {
-    WebhookSender(settings, catalog: catalog, log: log) { Array($0.id.text.utf8) }
+    WebhookSender(settings, catalog: catalog, log: log) { if case .job(let job) = $0 { Array(job.id.text.utf8) } else { [] } }
   }
 
   /// Creates a finished job with a webhook and notifies the sender.

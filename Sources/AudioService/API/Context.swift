@@ -48,6 +48,7 @@ final class Context: Sendable {
   let readiness: Readiness
   let documents: DocumentTable
   let changes: ChangeFeed
+  let batches: BatchRunner
   let work: WorkQueue
   /// For work that reads or writes recordings' files, which may be on another machine.
   let storeWork: StoreQueue
@@ -124,7 +125,10 @@ final class Context: Sendable {
       configuration.workerSettings, times: configuration.childPatience, clock: configuration.clock)
     parts = AudioPartLimits(configuration, seconds: counter)
     webhooks = WebhookSender(configuration.webhooks, catalog: catalog, log: log) { [base = configuration.basePath] in
-      try JSONDocument.encoded(JobDocument($0, live: nil, base: base))
+      switch $0 {
+      case .job(let job): try JSONDocument.encoded(JobDocument(job, live: nil, base: base))
+      case .batch(let batch): try JSONDocument.encoded(BatchDocument(batch, live: nil))
+      }
     }
     files = MissingFiles(catalog: catalog, blobs: blobs)
     forwarded = configuration.cluster.nodes.secret.map { [live = runner.live] in
@@ -134,8 +138,10 @@ final class Context: Sendable {
       catalog: catalog, blobs: blobs, growingWaveforms: growingWaveforms, live: runner.live, work: storeWork,
       localWork: work, repairs: WaveformRepairs(catalog: catalog, blobs: blobs, runner: runner, log: log),
       readers: readers)
-    runner.live.whenRemoved { [webhooks, weak waveforms, counter] id, job in
+    batches = BatchRunner(catalog, work)
+    runner.live.whenRemoved { [webhooks, weak waveforms, counter, batches] id, job in
       webhooks.jobEnded(id)
+      batches.jobEnded()
       counter?.count()
       if let recording = job.recording { waveforms?.jobEnded(writing: recording) }
     }

@@ -192,6 +192,8 @@ extension Expectation {
     case .noiseDensity(let fault): fault.words
     case .leftOutBeside(let other): "left out if “\(other)” is given, which sets it"
     case .recordingID: "the id of a recording"
+    case .recordingIDs(let limit): "a list of 1 to \(limit) ids of recordings"
+    case .object: "an object"
     case .jobID: "the id of a job"
     case .cursor: "the next_cursor of an earlier response"
     case .color(let names):

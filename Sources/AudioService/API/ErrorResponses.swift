@@ -46,6 +46,7 @@ private func problem(for error: ServiceError) -> Problem {
   switch error {
   case .noSuchRecording(let id): Problem("not_found", "There is no recording “\(id)”.", parameter: "id")
   case .noSuchJob(let id): Problem("not_found", "There is no job “\(id)”.", parameter: "id")
+  case .noSuchBatch(let id): Problem("not_found", "There is no batch “\(id)”.", parameter: "id")
   case .noSuchLabelTrack(let id): Problem("not_found", "There is no track of labels “\(id)”.", parameter: "track")
   case .noSuchNoiseProfile(let id): Problem("not_found", "There is no noise profile “\(id)”.", parameter: "id")
   case .labelTrackIsInherited(let id, let owner):
@@ -54,6 +55,8 @@ private func problem(for error: ServiceError) -> Problem {
       parameter: "track")
   case .jobIsFinished(let id, let state):
     Problem("job_finished", "Job \(id) is \(state.rawValue); only a queued or running job can be canceled.")
+  case .batchHasEnded(let id, let state):
+    Problem("batch_finished", "Batch \(id) is \(state.rawValue); only one that has not ended can be canceled.")
   case .notReady(let id): Problem("not_ready", "The sound of recording \(id) isn't finished yet. Follow its job.")
   case .noVideo(let id): Problem("no_video", "Recording \(id) has no video. Its sound is at “audio”.")
   case .audioMissing(let id): audioMissingProblem("The file of recording \(id)")

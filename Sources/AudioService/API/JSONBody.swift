@@ -27,10 +27,15 @@ struct JSONMembers {
   /// Parses a body that has already been read.
   init(_ bytes: [UInt8], known: Known) throws {
     self.init(try Self.object(bytes), known: known, path: "")
+    try checkAllNames()
+  }
+
+  /// Checks the names of all members, and of those inside them.
+  private func checkAllNames() throws {
     try checkNames()
     for (member, names) in known.sorted(by: { $0.key < $1.key }) where !names.isEmpty {
       guard case .object(let inside) = members[member] else { continue }
-      try JSONMembers(inside, known: Self.known(names), path: member).checkNames()
+      try JSONMembers(inside, known: Self.known(names), path: name(of: member)).checkNames()
     }
   }
 
@@ -101,6 +106,16 @@ struct JSONMembers {
   func nested(_ value: JSONValue, as member: String, expecting: Expectation) throws -> JSONMembers {
     guard case .object(let members) = value else { throw invalid(member, expecting) }
     return JSONMembers(members, known: Self.known(known[member] ?? []), path: name(of: member))
+  }
+
+  /// Returns the members of a nested object that may have nested objects of its own. Throws if there is an unknown one.
+  func nested(
+    _ value: JSONValue, as member: String, having known: Known, expecting: Expectation
+  ) throws -> JSONMembers {
+    guard case .object(let inside) = value else { throw invalid(member, expecting) }
+    let members = JSONMembers(inside, known: known, path: name(of: member))
+    try members.checkAllNames()
+    return members
   }
 
   /// Returns the members of each object in an array; nil if it's missing. Throws if the array has another number of

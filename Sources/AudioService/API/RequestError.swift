@@ -110,6 +110,8 @@ enum Expectation: Equatable, Sendable {
   /// Left out, because the other member sets it.
   case leftOutBeside(String)
   case recordingID, jobID, cursor
+  case recordingIDs(limit: Int)
+  case object
   case color(names: [String])
   case amplitude(ClosedRange<Double>)
   case channels

@@ -19,6 +19,7 @@ func routes(_ context: Context) -> [ServiceRoute] {
   let resumable = ResumableUploads(context: context)
   let jobs = JobRequests(context: context)
   let events = JobEvents(context: context)
+  let batches = BatchRequests(context: context)
   let tokens = TokenRequests(context: context)
   let usage = UsageRequests(context: context)
   let operations = Operations(context: context)
@@ -66,6 +67,12 @@ func routes(_ context: Context) -> [ServiceRoute] {
     ServiceRoute(.get, "/v1/jobs/{id}", .key(.read), atOnce: jobs.read),
     ServiceRoute(.delete, "/v1/jobs/{id}", .key(.delete), jobs.cancel),
     ServiceRoute(.get, "/v1/jobs/{id}/events", .jobEvents, events.stream),
+    ServiceRoute(.post, "/v1/batches", .key(.write), batches.create),
+    ServiceRoute(.get, "/v1/batches", .key(.read), batches.list),
+    ServiceRoute(.get, "/v1/batches/{id}", .key(.read), batches.read),
+    ServiceRoute(.delete, "/v1/batches/{id}", .key(.delete), batches.cancel),
+    ServiceRoute(.get, "/v1/batches/{id}/jobs", .key(.read), batches.jobs),
+    ServiceRoute(.get, "/v1/batches/{id}/events", .key(.read), batches.events),
     ServiceRoute(.get, "/v1/events", .key(.read), listEvents.stream),
     ServiceRoute(.post, "/v1/tokens", .anyKey, tokens.create),
     ServiceRoute(.get, "/v1/usage", .key(.read), usage.read),

@@ -4,11 +4,13 @@ import Storage
 enum ServiceError: Error, Sendable {
   case noSuchRecording(String)
   case noSuchJob(String)
+  case noSuchBatch(String)
   case noSuchLabelTrack(String)
   case noSuchNoiseProfile(String)
   /// A track belongs to the recording from which the one in the path was made.
   case labelTrackIsInherited(LabelTrackID, RecordingID)
   case jobIsFinished(JobID, JobState)
+  case batchHasEnded(BatchID, JobState)
   /// A job is still making the recording's audio.
   case notReady(RecordingID)
   case noVideo(RecordingID)

@@ -8,22 +8,33 @@ struct Caller: Sendable {
   let grant: Grant
   /// nil without keys.
   private let admission: Admission?
-  private let request: HTTPRequest
+  private let turns: Turns
   private let context: Context
+
+  /// What the client is found by.
+  private enum Turns {
+    case request(HTTPRequest)
+    case known(Client)
+  }
 
   /// Creates a caller that may use everything that belongs to no tenant.
   init(everythingOf request: HTTPRequest, _ context: Context) {
-    (grant, tenant, admission, self.request, self.context) = (.everything, .none, nil, request, context)
+    (grant, tenant, admission, turns, self.context) = (.everything, .none, nil, .request(request), context)
   }
 
   /// Creates a caller that may use everything of a tenant.
   init(of tenant: Tenant, _ request: HTTPRequest, _ context: Context) {
-    (grant, self.tenant, admission, self.request, self.context) = (.everything, tenant, nil, request, context)
+    (grant, self.tenant, admission, turns, self.context) = (.everything, tenant, nil, .request(request), context)
+  }
+
+  /// Creates the caller of what a client of a tenant has asked for earlier.
+  init(of tenant: Tenant, _ client: Client, _ context: Context) {
+    (grant, self.tenant, admission, turns, self.context) = (.everything, tenant, nil, .known(client), context)
   }
 
   init(_ admission: Admission, _ request: HTTPRequest, _ context: Context) {
     (grant, tenant, self.admission) = (admission.grant, admission.grant.tenant, admission)
-    (self.request, self.context) = (request, context)
+    (turns, self.context) = (.request(request), context)
   }
 
   /// The tenant's part of the catalog.
@@ -31,7 +42,11 @@ struct Caller: Sendable {
 
   /// The client that takes turns with others: the tenant, or without keys, the address.
   var client: Client {
-    admission?.client ?? Client(request, trusting: context.configuration.trustedProxies)
+    if let admission { return admission.client }
+    return switch turns {
+    case .request(let request): Client(request, trusting: context.configuration.trustedProxies)
+    case .known(let client): client
+    }
   }
 
   /// Idempotency keys in different spaces are different keys.

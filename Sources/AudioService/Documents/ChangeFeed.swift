@@ -13,6 +13,8 @@ final class ChangeFeed: Sendable {
     case recording(RecordingID)
     case deleted(RecordingID)
     case job(JobID)
+    /// Progress that no job of the batch shows. Not an event of the list.
+    case batch(BatchID)
   }
 
   /// A place between two changes, as the ID of an event: "1f3c…-42".
@@ -152,6 +154,13 @@ final class ChangeFeed: Sendable {
       + changes.jobs.map { ($0.tenant, Subject.job($0.id)) }
       + changes.deleted.map { ($0.tenant, Subject.deleted($0.id)) }
     guard !subjects.isEmpty else { return }
+    post(subjects)
+  }
+
+  /// Adds a change.
+  func post(_ subject: Subject, of tenant: Tenant) { post([(tenant, subject)]) }
+
+  private func post(_ subjects: [(Tenant, Subject)]) {
     let waiting = state.withLock { state in
       var woken: [Waiter] = []
       for (tenant, subject) in subjects {

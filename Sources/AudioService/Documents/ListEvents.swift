@@ -21,18 +21,22 @@ struct ListEvents: Sendable {
     -> HTTPResponse
   {
     try QueryParameters.checkNone(request)
-    let room: TallyPlace
-    do throws(ClientTally.Refusal) {
-      room = try TallyPlace(of: caller.client, in: context.changes.streams)
-    } catch {
+    let room = try context.eventStream(of: caller)
+    let last = request.fields["Last-Event-ID"]
+    let listener = Listener(context, caller, since: last.map { ChangeFeed.Place($0) ?? .init(run: 0, number: 0) }, room)
+    return HTTPResponse(.ok, fields: JobEvents.fields, body: .stream(length: nil) { try await listener.next() })
+  }
+}
+
+extension Context {
+  /// Returns room for another stream of a client's list or batches. Throws if there are too many.
+  func eventStream(of caller: Caller) throws -> TallyPlace {
+    do throws(ClientTally.Refusal) { return try TallyPlace(of: caller.client, in: changes.streams) } catch {
       throw switch error {
       case .clientIsFull(let limit): ServiceError.limitReached("event_streams", limit: limit, retryAfter: 5)
       case .full(let limit): ServiceError.workerUnavailable(reason: "\(limit) event streams are open already")
       }
     }
-    let last = request.fields["Last-Event-ID"]
-    let listener = Listener(context, caller, since: last.map { ChangeFeed.Place($0) ?? .init(run: 0, number: 0) }, room)
-    return HTTPResponse(.ok, fields: JobEvents.fields, body: .stream(length: nil) { try await listener.next() })
   }
 }
 
@@ -92,6 +96,7 @@ private actor Listener {
       case .job(let id):
         guard let job = try await context.documents.snapshot(id, of: caller.tenant) else { continue }
         all += event("job", job.document.bytes, at)
+      case .batch: continue
       case .deleted(let id): all += event("deleted", try JSONDocument.encoded(Deleted(id: id.text)), at)
       }
     }

@@ -41,16 +41,32 @@ struct Conversions: Sendable {
     let recording = try await decoded(recording, by: deadline, caller)
     // Only now: a kept conversion is served even if the source is gone.
     try await context.checkSound(of: recording)
-    let parameters = RowJSON.text(ConvertJob.Parameters(format: format.outputFormat))
     _ = try await context.succeeded(
-      Job(
-        kind: .convert, recording: recording.id, createdAt: caller.catalog.time,
-        expectedBytes: ExpectedBytes.sound(
-          target, frames: Self.frames(of: recording, at: target.sampleRate), from: recording.expectedSource(source)),
-        parameters: parameters),
-      of: recording, until: deadline, for: caller, orStill: RequestError.converting)
+      Self.job(of: recording, source, as: format, target, at: caller.catalog.time), of: recording, until: deadline,
+      for: caller, orStill: RequestError.converting)
     if let kept = try await kept(recording.id, format, target, caller) { return kept }
     throw ServiceError.workerUnavailable(reason: "a conversion was forgotten as soon as it was made")
+  }
+
+  /// Returns the job that converts a recording.
+  static func job(
+    of recording: Recording, _ source: AudioFormat, as format: Format, _ target: AudioFormat, at time: Timestamp
+  ) -> Job {
+    Job(
+      kind: .convert, recording: recording.id, createdAt: time,
+      expectedBytes: ExpectedBytes.sound(
+        target, frames: Self.frames(of: recording, at: target.sampleRate), from: recording.expectedSource(source)),
+      parameters: RowJSON.text(ConvertJob.Parameters(format: format.outputFormat)))
+  }
+
+  /// Returns the job that makes a conversion; nil if it is kept, or the recording's own file has that format.
+  func missing(_ recording: Recording, as format: Format, _ caller: Caller) async throws -> Job? {
+    guard let source = recording.audioFormat else { throw ServiceError.notReady(recording.id) }
+    let target = try Self.target(source, format)
+    let isOwn = target.container == source.container && target.codec.name == source.codec.name
+    if recording.media == nil, isOwn { return nil }
+    guard try await kept(recording.id, format, target, caller) == nil else { return nil }
+    return Self.job(of: recording, source, as: format, target, at: caller.catalog.time)
   }
 
   /// Returns the row of a conversion that is kept, and the format of its file; nil if there is none. Doesn't look for

@@ -20,14 +20,13 @@ struct DenoiseRequests: Sendable {
     -> HTTPResponse
   {
     try await DerivedRecordings(context: context).create(request, parameters, caller, known: Self.known) {
-      try await plan($0, $1, caller)
+      try await plan(Self.parameters($0), $1, caller)
     }
   }
 
-  private func plan(
-    _ members: JSONMembers, _ source: Recording, _ caller: Caller
+  func plan(
+    _ asked: DenoiseParameters, _ source: Recording, _ caller: Caller
   ) async throws -> DerivedRecordings.Plan {
-    let asked = try Self.parameters(members)
     guard let format = source.audioFormat else { throw ServiceError.notReady(source.id) }
     try Self.check(asked.noise, fits: source.format)
     _ = try await context.noiseProfile(of: asked.noise, caller)

@@ -77,61 +77,67 @@ struct DerivedRecordings: Sendable {
     let nameAsked = try members.recordingName()
     let callback = try members.callbackURL(context.configuration.webhooks)
     let planned = try await plan(members, source)
+    let begun = try await begin(planned, of: source, named: nameAsked, caller) { job, document in
+      let webhook = callback.map {
+        Webhook(job: job.id, url: $0, notBefore: job.createdAt, traceparent: request.traceparent)
+      }
+      let answer = key?.answer(fingerprint, .accepted, location: "/v1/jobs/\(job.id)", document, at: job.createdAt)
+      return (webhook, answer)
+    }
+    return .changed(begun.document, .accepted, location: "/v1/jobs/\(begun.job.id)")
+  }
+
+  /// Queues a job and inserts the recording that it makes, in one transaction with what `adding` returns. `batch`: the
+  /// batch whose next recording `source` is; see `Catalog.insert`.
+  func begin(
+    _ planned: Plan, of source: Recording, named name: String?, _ caller: Caller, next batch: Batch? = nil,
+    adding: (Job, JSONDocument) -> (webhook: Webhook?, answer: StoredResponse?) = { _, _ in (nil, nil) }
+  ) async throws -> (job: Job, document: JSONDocument) {
     try await context.checkFinished(source)
     let bytes = planned.expectedBytes(from: source)
     try await context.checkUsage(of: caller, adding: bytes)
     try await context.admission.checkDisk(for: bytes + planned.extraBytes)
     let client = caller.client
     let room = try context.runner.reserve(for: client)
-
     let now = caller.catalog.time
+    let output = RecordingID(at: now)
     let job = Job(
-      kind: planned.kind, recording: source.id, output: RecordingID(at: now), createdAt: now, expectedBytes: bytes,
-      parameters: planned.parameters, result: nil, client: client.key)
+      kind: planned.kind, recording: source.id, output: output, createdAt: now, expectedBytes: bytes,
+      parameters: planned.parameters, result: RowJSON.text(JobResult(recording: output)), client: client.key,
+      batch: batch?.id)
     let ending = planned.media?.fileExtension ?? planned.target.fileExtension
-    let name = nameAsked ?? RecordingName.derived(from: source.name, label: planned.label, extension: ending)
-    let webhook = callback.map {
-      Webhook(job: job.id, url: $0, notBefore: now, traceparent: request.traceparent)
-    }
-    let (begun, document) = try await keep(job, planned, caller, source: source, name: name, webhook: webhook) {
-      key?.answer(fingerprint, .accepted, location: "/v1/jobs/\(job.id)", $0, at: now)
+    let name = name ?? RecordingName.derived(from: source.name, label: planned.label, extension: ending)
+    let made = planned.recording(output, by: job, of: source, named: name)
+    let document = try JSONDocument(JobDocument(job, live: nil, base: context.configuration.basePath))
+    let (webhook, answer) = adding(job, document)
+    let (catalog, stored) = (caller.catalog, context.accounts.stored(by: caller.tenant))
+    try await context.work.run { () throws(StorageError) in
+      try catalog.insert(
+        made, jobs: [job], webhooks: webhook.map { [$0] } ?? [], answer: answer, within: stored, next: batch)
     }
     if let webhook { context.webhooks.expect(webhook) }
-    context.runner.submit(begun, source: source, room: room)
-    return .changed(document, .accepted, location: "/v1/jobs/\(begun.id)")
+    context.runner.submit(job, source: source, room: room)
+    return (job, document)
   }
 
-  private static func fingerprint(_ body: [UInt8]) -> String {
+  static func fingerprint(_ body: [UInt8]) -> String {
     var hash = SHA256()
     hash.update(body.span)
     return hash.hexDigest()
   }
+}
 
-  /// Inserts the job and the recording it will make, which exists from now on and grows with the job. Returns the
-  /// inserted job and its document; `answer` turns the document into the answer kept for repeated requests.
-  private func keep(
-    _ job: Job, _ plan: Plan, _ caller: Caller, source: Recording, name: String, webhook: Webhook?,
-    answer: (JSONDocument) -> StoredResponse?
-  ) async throws -> (Job, JSONDocument) {
-    guard let output = job.output else { preconditionFailure("the job makes a recording") }
-    var job = job
-    job.result = RowJSON.text(JobResult(recording: output))
-    let (target, media) = (plan.target, plan.media)
-    let made = Recording(
-      id: output, name: name, createdAt: job.createdAt,
+extension DerivedRecordings.Plan {
+  /// The recording that `job` makes, which exists from now on and grows with the job.
+  fileprivate func recording(_ id: RecordingID, by job: Job, of source: Recording, named name: String) -> Recording {
+    Recording(
+      id: id, name: name, createdAt: job.createdAt,
       format: SoundShape(
         container: media?.container.rawValue ?? target.container.rawValue, codec: media?.codec ?? target.codec.name,
         sampleRate: target.sampleRate,
-        channels: target.channels, frames: plan.length.frames, estimatedFrames: plan.length.estimatedFrames),
+        channels: target.channels, frames: length.frames, estimatedFrames: length.estimatedFrames),
       waveformJob: job.id, media: media?.json,
-      derivedFrom: Derivation(recording: source.id, job: job.id, operation: plan.operation))
-    let (catalog, begun, stored) = (caller.catalog, job, context.accounts.stored(by: caller.tenant))
-    let document = try JSONDocument(JobDocument(begun, live: nil, base: context.configuration.basePath))
-    let kept = answer(document)
-    try await context.work.run { () throws(StorageError) in
-      try catalog.insert(made, jobs: [begun], webhooks: webhook.map { [$0] } ?? [], answer: kept, within: stored)
-    }
-    return (begun, document)
+      derivedFrom: Derivation(recording: source.id, job: job.id, operation: operation))
   }
 }
 

@@ -22,7 +22,7 @@ struct LoudnessRequests: Sendable {
       for: request)
   }
 
-  private func known(_ id: RecordingID, _ caller: Caller) async throws -> MeasuredLoudness? {
+  func known(_ id: RecordingID, _ caller: Caller) async throws -> MeasuredLoudness? {
     let catalog = caller.catalog
     let job = try await context.work.run { () throws(StorageError) in
       try catalog.latestJob(kind: .loudness, state: .succeeded, of: id)

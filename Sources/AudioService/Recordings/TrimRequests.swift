@@ -12,14 +12,19 @@ struct TrimRequests: Sendable {
     -> HTTPResponse
   {
     try await DerivedRecordings(context: context).create(request, parameters, caller, known: ["start": [], "end": []]) {
-      try Self.plan($0, $1)
+      try Self.plan(Self.parameters($0), $1)
     }
   }
 
-  private static func plan(_ members: JSONMembers, _ source: Recording) throws -> DerivedRecordings.Plan {
+  static func parameters(_ members: JSONMembers) throws -> TrimJob.Parameters {
     guard let start = try members.number("start", in: 0...1e9) else { throw members.invalid("start", .given) }
     guard let end = try members.number("end", in: 0...1e9) else { throw members.invalid("end", .given) }
     guard end > start else { throw members.invalid("end", .afterStart(limit: nil)) }
+    return TrimJob.Parameters(start: start, end: end)
+  }
+
+  static func plan(_ asked: TrimJob.Parameters, _ source: Recording) throws -> DerivedRecordings.Plan {
+    let (start, end) = (asked.start, asked.end)
     guard let format = source.audioFormat else { throw ServiceError.notReady(source.id) }
     var length = SoundShape(
       container: source.format.container, codec: source.format.codec, sampleRate: format.sampleRate,
@@ -27,7 +32,7 @@ struct TrimRequests: Sendable {
     var share = 1.0
     if let total = source.format.frames {
       guard let part = FramePart(start: start, end: end, sampleRate: format.sampleRate, total: total) else {
-        throw members.invalid("start", .beforeEnd(duration: source.format.duration ?? 0))
+        throw RequestError.invalidMember("start", .beforeEnd(duration: source.format.duration ?? 0))
       }
       length.setLength(frames: Int64(part.frames.count))
       share = Double(part.frames.count) / Double(total)
@@ -37,7 +42,7 @@ struct TrimRequests: Sendable {
     let facts = source.mediaFacts
     let media = facts?.hasPartOfItsKind == true ? facts?.ofPart(from: start, frames: length.frames) : nil
     return DerivedRecordings.Plan(
-      kind: .trim, parameters: RowJSON.text(TrimJob.Parameters(start: start, end: end)), operation: "trim",
+      kind: .trim, parameters: RowJSON.text(asked), operation: "trim",
       target: try TrimRecording.format(for: format), media: media, label: "trimmed", length: length,
       share: share)
   }

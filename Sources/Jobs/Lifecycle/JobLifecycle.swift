@@ -195,6 +195,9 @@ package struct JobLifecycle {
     return actions
   }
 
+  /// Whether a job that is submitted now begins at once.
+  var hasIdlePlace: Bool { !isStopping && !isDraining && !schedule.hasWaiting && schedule.freePlaces > 0 }
+
   // MARK: Beginning
 
   private mutating func submit(_ id: JobID, _ work: JobSchedule.Work, _ client: Client) {

@@ -181,6 +181,13 @@ package final class JobRunner: Sendable {
     live.remove(job.id)
   }
 
+  /// Whether a place is free and no job waits for one, so that a batch may begin another job.
+  package func hasIdlePlace() async -> Bool {
+    await withCheckedContinuation { continuation in
+      clock.async(on: queue) { [self] in continuation.resume(returning: state.value.lifecycle.hasIdlePlace) }
+    }
+  }
+
   /// Queues a job for another client as well, so that it begins when the turn of either comes.
   package func join(_ id: JobID, for client: Client) {
     clock.async(on: queue) { [self] in take(.joined(id, client)) }

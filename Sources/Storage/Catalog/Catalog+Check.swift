@@ -148,6 +148,7 @@ extension Catalog {
         try count("jobs") { _ = try JobRow(row: $0) }, try count("uploads") { _ = try UploadRow(row: $0) },
         try count("conversions") { _ = try ConversionRow(row: $0) },
         try count("label_tracks") { _ = try LabelTrackRow(row: $0) },
+        try count("batches") { _ = try BatchRow(row: $0) },
         try count("noise_profiles") { _ = try KeptProfileRow(row: $0) },
       ].filter { $0.1 > 0 }
     }

@@ -3,14 +3,16 @@ extension Catalog {
   ///
   /// The recording's files must already be durable. Throws `.noSuchRecording` if a job's source is neither this
   /// recording nor in the catalog, because it was deleted meanwhile; `.tokenIsSpent` if `token` was used before;
-  /// `.limitReached` if the tenant would have more than `limits`.
+  /// `.limitReached` if the tenant would have more than `limits`; `.changedMeanwhile` if the jobs are to be those of
+  /// the next recording of `batch`, and another's turn has come.
   package func insert(
     _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: StoredResponse? = nil,
-    spending token: UploadToken? = nil, within limits: StoredLimits? = nil
+    spending token: UploadToken? = nil, within limits: StoredLimits? = nil, next batch: Batch? = nil
   ) throws(StorageError) {
     // A recording that a job is to make has no sound, so its description isn't written yet.
     try write(.statementLocks, describing: recording.audioKey == nil ? .later : .now) { db in
       try Self.hold(jobs.map(\.recording), db)
+      if let batch { try take(nextOf: batch, db) }
       try Self.spend(token, db)
       try RecordingRow(recording).insert(db)
       try withdraw(objectsOf: recording, db)

@@ -3,21 +3,29 @@
 // is delivered at least once.
 
 extension Catalog {
-  /// Returns all webhooks, oldest job first, including those of unfinished jobs; `isDue` is whether the job has
-  /// finished.
+  /// Whether the job or the batch of a webhook has ended.
+  private static let hasEnded = """
+    (EXISTS (SELECT 1 FROM jobs WHERE id = webhooks.job AND state NOT IN ('queued', 'running'))
+      OR EXISTS (SELECT 1 FROM batches WHERE id = webhooks.job AND finished_at IS NOT NULL))
+    """
+
+  /// Returns all webhooks, oldest job first, including those of unfinished jobs and batches; `isDue` is whether these
+  /// have ended.
   package func webhooks() throws(StorageError) -> [(webhook: Webhook, isDue: Bool)] {
     try read { db in
       try Self.intact(
         db.rows(
           """
-          SELECT webhooks.*, jobs.state NOT IN ('queued', 'running') AS is_due
-          FROM webhooks JOIN jobs ON jobs.id = webhooks.job ORDER BY webhooks.job
+          SELECT webhooks.*, CASE WHEN \(Self.hasEnded) THEN 1 ELSE 0 END AS is_due FROM webhooks
+          WHERE EXISTS (SELECT 1 FROM jobs WHERE id = webhooks.job)
+            OR EXISTS (SELECT 1 FROM batches WHERE id = webhooks.job)
+          ORDER BY job
           """)
       ) { row in (try WebhookRow(row: row).webhook, try value(row, "is_due")) }
     }
   }
 
-  /// Returns at most `limit` webhooks whose job has finished, whose pause is over, and which no process is calling;
+  /// Returns at most `limit` webhooks whose job or batch has ended, whose pause is over, and which no process is calling;
   /// those that have waited longest first.
   package func dueWebhooks(limit: Int) throws(StorageError) -> [Webhook] {
     try read { db in
@@ -25,10 +33,9 @@ extension Catalog {
       return try Self.intact(
         db.rows(
           """
-          SELECT webhooks.* FROM webhooks JOIN jobs ON jobs.id = webhooks.job
-          WHERE jobs.state NOT IN ('queued', 'running') AND webhooks.not_before <= ?
-            AND (webhooks.lease_until IS NULL OR webhooks.lease_until < ?)
-          ORDER BY webhooks.not_before, webhooks.job LIMIT ?
+          SELECT * FROM webhooks
+          WHERE \(Self.hasEnded) AND not_before <= ? AND (lease_until IS NULL OR lease_until < ?)
+          ORDER BY not_before, job LIMIT ?
           """, [now, now, limit])
       ) { try WebhookRow(row: $0).webhook }
     }

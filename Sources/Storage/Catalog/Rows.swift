@@ -106,7 +106,7 @@ struct JobRow: TableRow {
       nonce: try nullable(row, "nonce"), node: try nullable(row, "node"), leaseUntil: try instant(row, "lease_until"),
       expectedBytes: try value(row, "expected_bytes"), parameters: try value(row, "parameters"),
       result: try nullable(row, "result"), error: try nullable(row, "error"),
-      client: try value(row, "client"))
+      client: try value(row, "client"), batch: try optionalIdentifier(row, "batch"))
     job.tenant = try tenant(row)
     (job.postponements, job.notBefore) = (try value(row, "postponements"), try instant(row, "not_before"))
     guard job.isPlausible else { throw StorageError.corrupt(column: "jobs", value: job.id.text) }
@@ -117,6 +117,7 @@ struct JobRow: TableRow {
     container["tenant"] = job.tenant.name
     container["kind"] = job.kind.rawValue
     container["recording"] = job.recording.text
+    container["batch"] = job.batch?.text
     container["output"] = job.output?.text
     container["state"] = job.state.rawValue
     container["progress"] = job.progress
@@ -197,7 +198,7 @@ func nullable<Value: SQLConvertible>(_ row: SQLRow, _ column: String) throws -> 
   return value
 }
 
-private func instant(_ row: SQLRow, _ column: String) throws -> Timestamp? {
+func instant(_ row: SQLRow, _ column: String) throws -> Timestamp? {
   (try nullable(row, column) as Int64?).map(Timestamp.init(milliseconds:))
 }
 

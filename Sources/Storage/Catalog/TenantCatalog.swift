@@ -47,11 +47,12 @@ extension TenantCatalog {
   /// `.noSuchRecording` if a job's source is neither this recording nor another one of the tenant.
   package func insert(
     _ recording: Recording, jobs: [Job] = [], webhooks: [Webhook] = [], answer: StoredResponse? = nil,
-    spending token: UploadToken? = nil, within limits: StoredLimits? = nil
+    spending token: UploadToken? = nil, within limits: StoredLimits? = nil, next batch: Batch? = nil
   ) throws(StorageError) {
     var recording = recording
     recording.tenant = tenant
-    try whole.insert(recording, jobs: jobs, webhooks: webhooks, answer: answer, spending: token, within: limits)
+    try whole.insert(
+      recording, jobs: jobs, webhooks: webhooks, answer: answer, spending: token, within: limits, next: batch)
   }
 
   /// Inserts a recording whose waveform has already been built; see `Catalog.insert`.

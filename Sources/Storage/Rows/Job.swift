@@ -8,6 +8,8 @@ package struct Job: Sendable, Equatable {
   package var kind: JobKind
   /// The source recording. It may have been deleted since.
   package var recording: RecordingID
+  /// The batch that it is part of, if any.
+  package var batch: BatchID?
   /// The recording that the job produces, if any. It exists from the start, unfinished.
   package var output: RecordingID?
   /// The state of the job.
@@ -54,7 +56,7 @@ package struct Job: Sendable, Equatable {
     state: JobState = .queued, progress: Double = 0, createdAt: Timestamp, startedAt: Timestamp? = nil,
     finishedAt: Timestamp? = nil, attempts: Int = 0, interruptions: Int = 0, nonce: String? = nil,
     node: String? = nil, leaseUntil: Timestamp? = nil, expectedBytes: Int64 = 0, parameters: String = "{}",
-    result: String? = nil, error: String? = nil, client: String = ""
+    result: String? = nil, error: String? = nil, client: String = "", batch: BatchID? = nil
   ) {
     self.id = id ?? JobID(at: createdAt)
     self.kind = kind
@@ -75,6 +77,7 @@ package struct Job: Sendable, Equatable {
     self.result = result
     self.error = error
     self.client = client
+    self.batch = batch
   }
 }
 

@@ -1,8 +1,8 @@
-/// A notification to send when a job ends. It exists from the request for the job until it is delivered or given up on.
+/// A notification to send when a job or a batch ends. It exists from the request until it is delivered or given up on.
 package struct Webhook: Sendable, Equatable {
-  /// The job that it reports.
+  /// The job that it reports, or the batch: a batch's ID as that of a job.
   package let job: JobID
-  /// The URL that the finished Job is sent to; untrusted.
+  /// The URL that the finished Job or Batch is sent to; untrusted.
   package let url: String
   /// Number of attempts so far.
   package var attempts: Int
@@ -21,5 +21,16 @@ package struct Webhook: Sendable, Equatable {
     self.attempts = attempts
     self.notBefore = notBefore
     self.traceparent = traceparent
+  }
+
+  /// The batch that it reports, if it's that of one.
+  package var batch: BatchID? { BatchID(job.text) }
+}
+
+extension Identifier<Job> {
+  /// The ID of a batch in the place of a job's, for its webhook.
+  package init(_ batch: BatchID) {
+    guard let id = Self(batch.text) else { preconditionFailure("both are of one form") }
+    self = id
   }
 }

@@ -88,6 +88,9 @@ enum Schema {
   /// removed, null if there are none or they are a result. `garbage` names other objects that no row names any more,
   /// such as `recordings/<id>/<name>`. `removals` contains the IDs of recordings and uploads whose rows were deleted
   /// but whose files may still exist. The next start removes those files, and no others.
+  ///
+  /// `batch_recordings` has the IDs of a batch's recordings in one text, of which the first `begun` have had their job.
+  /// A trigger counts the jobs that end, whatever ends them. A webhook's `job` may also be a batch.
   private static let recordingsAndJobs = """
     CREATE TABLE recordings (
       id TEXT NOT NULL PRIMARY KEY,
@@ -146,6 +149,7 @@ enum Schema {
       client TEXT NOT NULL DEFAULT '',
       kind TEXT NOT NULL,
       recording TEXT NOT NULL,
+      batch TEXT,
       output TEXT,
       state TEXT NOT NULL,
       progress REAL NOT NULL,
@@ -167,6 +171,35 @@ enum Schema {
     CREATE INDEX jobs_by_recording ON jobs (recording, id);
     CREATE INDEX jobs_by_state ON jobs (state, id);
     CREATE INDEX jobs_by_tenant ON jobs (tenant, id);
+    CREATE INDEX jobs_by_batch ON jobs (batch, id) WHERE batch IS NOT NULL;
+
+    CREATE TABLE batches (
+      id TEXT NOT NULL PRIMARY KEY,
+      tenant TEXT NOT NULL,
+      client TEXT NOT NULL,
+      kind TEXT NOT NULL,
+      parameters TEXT NOT NULL,
+      total INTEGER NOT NULL,
+      begun INTEGER NOT NULL DEFAULT 0,
+      succeeded INTEGER NOT NULL DEFAULT 0,
+      failed INTEGER NOT NULL DEFAULT 0,
+      cancelled INTEGER NOT NULL DEFAULT 0,
+      is_cancelled INTEGER NOT NULL DEFAULT 0,
+      created_at INTEGER NOT NULL,
+      finished_at INTEGER
+    ) STRICT;
+    CREATE INDEX batches_by_tenant ON batches (tenant, id);
+    CREATE INDEX unfinished_batches ON batches (id) WHERE finished_at IS NULL;
+
+    CREATE TABLE batch_recordings (
+      batch TEXT NOT NULL PRIMARY KEY REFERENCES batches (id) ON DELETE CASCADE,
+      recordings TEXT NOT NULL
+    ) STRICT;
+
+    CREATE TRIGGER batch_counted AFTER UPDATE OF state ON jobs
+    WHEN new.batch IS NOT NULL AND old.state IN ('queued', 'running') AND new.state NOT IN ('queued', 'running') BEGIN
+      UPDATE batches SET \(Batch.counting("new.state", at: "new.finished_at")) WHERE id = new.batch;
+    END;
 
     CREATE TABLE webhooks (
       job TEXT NOT NULL PRIMARY KEY,

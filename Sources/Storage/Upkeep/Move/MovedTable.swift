@@ -46,13 +46,17 @@ struct MovedTable: Sendable {
     MovedTable(
       "jobs",
       """
-      id tenant client kind recording output state progress created_at started_at finished_at attempts interruptions \
+      id tenant client kind recording batch output state progress created_at started_at finished_at attempts interruptions \
       postponements not_before nonce node expected_bytes parameters result error
       """,
       reading: [
         "state": "CASE state WHEN 'running' THEN 'queued' ELSE state END",
         "interruptions": "interruptions + CASE state WHEN 'running' THEN 1 ELSE 0 END",
       ]),
+    MovedTable(
+      "batches",
+      "id tenant client kind parameters total begun succeeded failed cancelled is_cancelled created_at finished_at"),
+    MovedTable("batch_recordings", key: "batch", "batch recordings"),
     MovedTable("uploads", "id tenant client token length offset metadata expires_at recording"),
     MovedTable("spent_tokens", "id expires_at"),
     MovedTable(
