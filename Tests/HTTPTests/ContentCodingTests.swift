@@ -1,4 +1,5 @@
 import CZlib
+import CZstd
 import Synchronization
 import Testing
 
@@ -48,7 +49,55 @@ private func gunzip(_ coded: [UInt8]) -> [UInt8] {
   return unsafe Array(output.prefix(Int(stream.total_out)))
 }
 
+/// Decompresses with zstd itself.
+@safe
+private func unzstd(_ coded: [UInt8]) -> [UInt8] {
+  var output = [UInt8](repeating: 0, count: 1 << 22)
+  let count = unsafe output.withUnsafeMutableBytes { output in
+    unsafe coded.withUnsafeBytes { coded in
+      unsafe ZSTD_decompress(output.baseAddress, output.count, coded.baseAddress, coded.count)
+    }
+  }
+  guard ZSTD_isError(count) == 0 else { return [] }
+  return Array(output.prefix(count))
+}
+
 @Suite struct ContentCodingTests {
+  @Test(
+    "zstd is sent to those that like it at least as much as gzip",
+    arguments: [
+      ("zstd", "zstd"), ("gzip, deflate, br, zstd", "zstd"), ("gzip;q=0.5, zstd;q=0.6", "zstd"), ("ZSTD;q=1", "zstd"),
+      ("gzip, zstd;q=0.9", "gzip"), ("zstd;q=0, gzip", "gzip"), ("zstd;q=0", nil), ("zstd;q=0.5, identity", nil),
+    ])
+  func zstd(accepted: String, coding: String?) async throws {
+    let response = try await answer(Fixed(body: .bytes(long)), ["Accept-Encoding": accepted])
+    #expect(response.fields["Content-Encoding"] == coding && response.fields["Vary"] == "Accept-Encoding")
+    guard coding == "zstd" else { return }
+    let coded = try await response.body.collect()
+    #expect(unzstd(coded) == long && coded.count < long.count / 2)
+    let held = try await answer(
+      Fixed(body: .bytes(long)), ["Accept-Encoding": accepted, "If-None-Match": response.fields["ETag"] ?? ""])
+    #expect(response.fields["ETag"] == "\"v1-zstd\"")
+    #expect(held.status == .notModified && held.fields["ETag"] == "\"v1-zstd\"")
+  }
+
+  @Test("content of more than 8 KiB is compressed on another thread than the event loop's, once")
+  func elsewhere() async throws {
+    let fixed = Fixed(body: .bytes((0..<4).flatMap { _ in long }))
+    let representation = Representation(body: fixed.body, contentType: fixed.type, etag: nil, cacheControl: "no-cache")
+    let request = try HTTPRequest(method: .get, target: "/", fields: ["Accept-Encoding": "zstd"])
+    guard case .pending(let work) = HTTPResponse(representation, for: request).coded(for: request) else {
+      Issue.record("compressed at once")
+      return
+    }
+    let coded = try await work().body.collect()
+    guard case .done(let again) = HTTPResponse(representation, for: request).coded(for: request) else {
+      Issue.record("compressed again")
+      return
+    }
+    #expect(try await again.body.collect() == coded)
+  }
+
   @Test(
     "a word is found in a list, whatever its case and the blanks around it",
     arguments: [
@@ -108,10 +157,13 @@ private func gunzip(_ coded: [UInt8]) -> [UInt8] {
     let text = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 3) % 64 + 32 }
     let pieces = Pieces(text, size)
     for body in [ResponseBody.bytes(text), .stream(length: nil) { pieces.next() }] {
-      let response = try await answer(Fixed(body: body), ["Accept-Encoding": "gzip"])
-      #expect(response.fields["Content-Encoding"] == "gzip")
-      #expect(response.body.length == nil)
-      #expect(gunzip(try await response.body.collect()) == text)
+      for coding in ["gzip", "zstd"] {
+        let response = try await answer(Fixed(body: body), ["Accept-Encoding": coding])
+        #expect(response.fields["Content-Encoding"] == coding && response.body.length == nil)
+        let coded = try await response.body.collect()
+        #expect((coding == "gzip" ? gunzip(coded) : unzstd(coded)) == text)
+        pieces.reset()
+      }
     }
   }
 
@@ -152,13 +204,16 @@ private func gunzip(_ coded: [UInt8]) -> [UInt8] {
 
 /// Pieces of a given size, one after the other.
 private final class Pieces: Sendable {
+  private let bytes: [UInt8]
   private let rest: Mutex<ArraySlice<UInt8>>
   private let size: Int
 
   init(_ bytes: [UInt8], _ size: Int) {
     rest = Mutex(bytes[...])
-    self.size = size
+    (self.bytes, self.size) = (bytes, size)
   }
+
+  func reset() { rest.withLock { $0 = bytes[...] } }
 
   func next() -> [UInt8]? {
     rest.withLock { rest in

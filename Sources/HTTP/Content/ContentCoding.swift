@@ -1,12 +1,15 @@
+import Dispatch
 import Synchronization
 
-// Content codings (RFC 9110 §8.4, §12.5.3). The only one offered is gzip, for text of more than 1 KiB, if the client
-// accepts it. The coded form has different bytes and so needs its own strong tag: "tag-gzip" besides "tag". Conditions
-// accept either tag for the same state of a resource, except If-Range, because ranges refer to the plain form.
+// Content codings (RFC 9110 §8.4, §12.5.3): gzip and zstd (RFC 8878), for text of more than 1 KiB, if the client accepts
+// one of them. The coded form has different bytes and so needs its own strong tag: "tag-gzip" besides "tag". Conditions
+// accept each tag for the same state of a resource, except If-Range, because ranges refer to the plain form.
 
-/// Compresses the responses of another responder if the client accepts it.
+/// Compresses the responses of another responder if the client accepts it. What takes noticeable time isn't compressed
+/// on an event loop.
 package final class ContentCoder: HTTPResponder {
   private let next: any HTTPResponder
+  private static let queue = DispatchQueue(label: "compression", attributes: .concurrent)
 
   /// Creates a coder for the responses of `next`.
   package init(_ next: any HTTPResponder) { self.next = next }
@@ -17,19 +20,35 @@ package final class ContentCoder: HTTPResponder {
     // A request without conditions or codings gets the response as is; a cacheable response already carries its `Vary`.
     if request.isPlain { return answer }
     switch answer {
-    case .now(let response): return .now(response.coded(for: request))
-    case .later(let work): return .later { try await work().coded(for: request) }
+    case .now(let response):
+      switch response.coded(for: request) {
+      case .done(let coded): return .now(coded)
+      case .pending(let work): return .later { await Self.run(work) }
+      }
+    case .later(let work):
+      return .later {
+        switch try await work().coded(for: request) {
+        case .done(let coded): coded
+        case .pending(let work): await Self.run(work)
+        }
+      }
     }
+  }
+
+  fileprivate static func run<R: Sendable>(_ work: @escaping @Sendable () -> R) async -> R {
+    await withCheckedContinuation { continuation in queue.async { continuation.resume(returning: work()) } }
   }
 }
 
-enum ContentCoding {
+enum ContentCoding: String, CaseIterable {
+  case gzip, zstd
+
   /// Shorter content gains nothing noticeable.
-  static let leastBytes: Int64 = 1024
-  /// Content up to this length is compressed at once, in at most half a millisecond; longer content as the client reads
-  /// it.
-  static let mostBytesAtOnce: Int64 = 64 * 1024
-  private static let tagSuffix = "-gzip\""
+  static let leastBytes = 1024
+  /// Content up to this length is compressed on the event loop, in 30 to 80 µs.
+  static let mostBytesOnLoop = 8 * 1024
+  /// Content up to this length is compressed whole; longer content as the client reads it.
+  static let mostBytesAtOnce = 64 * 1024
 
   /// Whether compression makes content of this media type smaller.
   static func isWorthwhile(_ contentType: String) -> Bool {
@@ -42,28 +61,57 @@ enum ContentCoding {
       || ["application/json", "application/yaml", "application/javascript"].contains(type)
   }
 
-  /// Whether content of this length in memory is compressed in one go.
-  static func isCodedAtOnce(_ count: Int64) -> Bool { count > leastBytes && count <= mostBytesAtOnce }
-
   /// Returns the tag of the coded form. Weak tags stay the same, because they don't identify exact bytes.
-  static func tag(_ etag: String) -> String {
-    etag.hasPrefix("W/") || etag.hasSuffix(tagSuffix) ? etag : etag.dropLast() + tagSuffix
+  func tag(_ etag: String) -> String {
+    let suffix = "-\(rawValue)\""
+    return etag.hasPrefix("W/") || etag.hasSuffix(suffix) ? etag : etag.dropLast() + suffix
   }
 
-  /// Whether a request accepts gzip and doesn't prefer the plain form.
-  static func acceptsGzip(_ request: HTTPRequest) -> Bool {
-    guard request.fields.contains("Accept-Encoding") else { return false }
-    var (gzip, any, identity): (Int?, Int?, Int?)
+  func stream(isThorough: Bool = false) -> any CompressionStream & Sendable {
+    switch self {
+    case .gzip: GzipStream(isThorough: isThorough)
+    case .zstd: ZstdStream(isThorough: isThorough)
+    }
+  }
+
+  /// Returns the coding that a request accepts and likes at least as much as any other and the plain form; zstd rather
+  /// than gzip, because it takes a quarter of the time. nil if that is the plain form.
+  static func accepted(by request: HTTPRequest) -> ContentCoding? {
+    guard request.fields.contains("Accept-Encoding") else { return nil }
+    var (gzip, zstd, any, identity): (Int?, Int?, Int?, Int?)
     for element in request.fields.list("Accept-Encoding").map(WeightedName.init) {
       switch element.name {
       case "gzip", "x-gzip": gzip = element.weight
+      case "zstd": zstd = element.weight
       case "*": any = element.weight
       case "identity": identity = element.weight
       default: break
       }
     }
-    let wanted = gzip ?? any ?? 0
-    return wanted > 0 && wanted >= identity ?? 0
+    let (plain, other) = (identity ?? 0, gzip ?? any ?? 0)
+    if let zstd, zstd > 0, zstd >= max(plain, other) { return .zstd }
+    return other > 0 && other >= plain ? .gzip : nil
+  }
+}
+
+/// The compressed forms of content in memory, made on first use, so that repeated requests for the same object don't
+/// compress it again.
+final class CodedForms: Sendable {
+  private let isPermanent: Bool
+  private let made = Mutex<[ContentCoding: [UInt8]]>([:])
+
+  /// `isPermanent`: whether the content stays the same while the process runs, so that compressing it well pays.
+  init(isPermanent: Bool) { self.isPermanent = isPermanent }
+
+  /// Returns the form if it has been made.
+  func known(_ coding: ContentCoding) -> [UInt8]? { made.withLock { $0[coding] } }
+
+  /// Returns the form of `content`, which is always the same.
+  func form(_ coding: ContentCoding, of content: [UInt8]) -> [UInt8] {
+    if let known = known(coding) { return known }
+    let form = coding.stream(isThorough: isPermanent).compress(content, isLast: true)
+    made.withLock { $0[coding] = form }
+    return form
   }
 }
 
@@ -76,47 +124,63 @@ extension HTTPFields {
 }
 
 extension HTTPResponse {
+  enum Coded {
+    case done(HTTPResponse)
+    /// Takes too long for an event loop.
+    case pending(@Sendable () -> HTTPResponse)
+  }
+
   /// Returns the response with its content compressed, if the request accepts that and it is worthwhile.
-  func coded(for request: HTTPRequest) -> HTTPResponse {
-    guard request.fields.contains("Accept-Encoding") else { return self }
-    if let length = body.length, length <= ContentCoding.leastBytes { return self }
+  func coded(for request: HTTPRequest) -> Coded {
+    guard request.fields.contains("Accept-Encoding") else { return .done(self) }
+    if let length = body.length, length <= ContentCoding.leastBytes { return .done(self) }
     guard !status.forbidsContent, !fields.contains("Content-Encoding"), !fields.contains("Content-Range"),
       let type = fields["Content-Type"], ContentCoding.isWorthwhile(type)
-    else { return self }
+    else { return .done(self) }
+    var plain = self
+    plain.fields.vary(by: "Accept-Encoding")
+    guard let coding = ContentCoding.accepted(by: request) else { return .done(plain) }
+    if case .stream(_, let next) = body { return .done(plain.with(.coding(next, coding), coding)) }
+    // Files on disk are sent as they are.
+    guard let bytes = body.bytesAtHand else { return .done(plain) }
+    if bytes.count > ContentCoding.mostBytesAtOnce { return .done(plain.with(.coding(bytes, coding), coding)) }
+    if let known = forms?.known(coding) { return .done(plain.with(.bytes(known), coding)) }
+    let (forms, whole) = (forms ?? CodedForms(isPermanent: false), plain)
+    let work = { @Sendable in whole.with(.bytes(forms.form(coding, of: bytes)), coding) }
+    return bytes.count <= ContentCoding.mostBytesOnLoop ? .done(work()) : .pending(work)
+  }
+
+  private func with(_ body: ResponseBody, _ coding: ContentCoding) -> HTTPResponse {
     var response = self
-    response.fields.vary(by: "Accept-Encoding")
-    guard ContentCoding.acceptsGzip(request), let coded = body.gzipped() else { return response }
-    response.body = coded
-    response.fields["Content-Encoding"] = "gzip"
-    if let etag = fields["ETag"] { response.fields["ETag"] = ContentCoding.tag(etag) }
+    response.body = body
+    response.fields["Content-Encoding"] = coding.rawValue
+    if let etag = fields["ETag"] { response.fields["ETag"] = coding.tag(etag) }
     return response
   }
 }
 
 extension ResponseBody {
-  /// Returns nil for content that isn't in memory: files on disk are sent as they are.
-  fileprivate func gzipped() -> ResponseBody? {
-    if case .stream(_, let next) = self { return Self.gzipped(next) }
-    guard let bytes = bytesAtHand else { return nil }
-    guard bytes.count > ContentCoding.mostBytesAtOnce else {
-      var stream = GzipStream()
-      return .bytes(stream.compress(bytes, isLast: true))
-    }
+  fileprivate static func coding(_ bytes: [UInt8], _ coding: ContentCoding) -> ResponseBody {
     let rest = Mutex(bytes[...])
-    return Self.gzipped {
-      rest.withLock { rest in
-        let piece = Array(rest.prefix(16 * 1024))
-        rest = rest.dropFirst(piece.count)
-        return piece.isEmpty ? nil : piece
-      }
-    }
+    return Self.coding(
+      {
+        rest.withLock { rest in
+          let piece = Array(rest.prefix(16 * 1024))
+          rest = rest.dropFirst(piece.count)
+          return piece.isEmpty ? nil : piece
+        }
+      }, coding)
   }
 
-  private static func gzipped(_ next: @escaping @Sendable () async throws -> [UInt8]?) -> ResponseBody {
-    let coder = StreamCoder()
+  fileprivate static func coding(
+    _ next: @escaping @Sendable () async throws -> [UInt8]?, _ coding: ContentCoding
+  ) -> ResponseBody {
+    let coder = StreamCoder(coding)
     return .stream(length: nil) {
       while !coder.hasEnded {
-        let coded = coder.code(try await next())
+        let piece = try await next()
+        let isShort = piece?.count ?? 0 <= ContentCoding.mostBytesOnLoop
+        let coded = isShort ? coder.code(piece) : await ContentCoder.run { coder.code(piece) }
         if !coded.isEmpty { return coded }
       }
       return nil
@@ -126,11 +190,13 @@ extension ResponseBody {
 
 /// The state of a compressed stream. A single producer asks for one piece at a time.
 private final class StreamCoder: Sendable {
-  private struct State: ~Copyable {
-    var stream = GzipStream()
+  private struct State {
+    let stream: any CompressionStream & Sendable
     var hasEnded = false
   }
-  private let state = Mutex(State())
+  private let state: Mutex<State>
+
+  init(_ coding: ContentCoding) { state = Mutex(State(stream: coding.stream())) }
 
   var hasEnded: Bool { state.withLock { $0.hasEnded } }
 

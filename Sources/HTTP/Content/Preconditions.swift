@@ -70,16 +70,16 @@ enum Precondition: Equatable {
   private static func matches(_ tags: [String], _ etag: String?, strong: Bool) -> Bool {
     if tags == ["*"] { return true }
     guard let etag else { return false }
-    let names = [etag, ContentCoding.tag(etag)]
+    let names = [etag] + ContentCoding.allCases.map { $0.tag(etag) }
     if strong { return !etag.hasPrefix("W/") && tags.contains(where: names.contains) }
     return tags.contains { tag in names.contains { opaque($0) == opaque(tag) } }
   }
 
   /// Returns the tag to put in a 304: that of the form the client holds.
   static func tagHeld(by request: HTTPRequest, of etag: String) -> String {
-    let coded = ContentCoding.tag(etag)
     let held = tags(request.fields, "If-None-Match").map(opaque)
-    return held.contains(opaque(coded)) && !held.contains(opaque(etag)) ? coded : etag
+    if held.contains(opaque(etag)) { return etag }
+    return ContentCoding.allCases.map { $0.tag(etag) }.first { held.contains(opaque($0)) } ?? etag
   }
 
   private static func opaque(_ tag: String) -> Substring { tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...] }

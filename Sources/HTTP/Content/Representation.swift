@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Content with the metadata needed to evaluate conditions and ranges.
 package struct Representation: Sendable {
   /// The bytes, file, or stream. A stream without `part` is always sent whole.
@@ -14,24 +12,13 @@ package struct Representation: Sendable {
   /// Metadata of the content. Built once and shared, because objects that are polled keep their representation.
   fileprivate final class Head: Sendable {
     let acceptsRanges: Bool
-    let isPermanent: Bool
     /// All fields of the whole content.
     let fields: HTTPFields
-    /// The compressed form of content in memory, made on first use.
-    private let coded = Mutex<[UInt8]?>(nil)
-
-    /// Returns nil if the content isn't in memory.
-    func coded(_ content: ResponseBody) -> [UInt8]? {
-      if let known = coded.withLock({ $0 }) { return known }
-      guard let content = content.bytesAtHand else { return nil }
-      var stream = GzipStream(isThorough: isPermanent)
-      let made = stream.compress(content, isLast: true)
-      coded.withLock { $0 = made }
-      return made
-    }
+    /// The compressed forms of content in memory.
+    let forms: CodedForms
 
     init(_ fields: HTTPFields, acceptsRanges: Bool = false, isPermanent: Bool = false) {
-      (self.fields, self.acceptsRanges, self.isPermanent) = (fields, acceptsRanges, isPermanent)
+      (self.fields, self.acceptsRanges, forms) = (fields, acceptsRanges, CodedForms(isPermanent: isPermanent))
     }
 
     convenience init(
@@ -114,13 +101,13 @@ extension HTTPResponse {
       Precondition.allowsRange(request, etag: representation.head.etag, lastModified: representation.head.lastModified)
     else {
       self.init(.ok, fields: fields, body: representation.body)
-      code(representation, for: request)
+      forms = representation.head.forms
       return
     }
     switch ByteRangeRequest(request.fields["Range"], length: length) {
     case .whole:
       self.init(.ok, fields: fields, body: representation.body)
-      if !request.fields.contains("Range") { code(representation, for: request) }
+      forms = representation.head.forms
     case .unsatisfiable:
       self = Problem.unsatisfiableRange(length: length).response()
     case .ranges(let ranges) where ranges.count == 1:
@@ -133,18 +120,6 @@ extension HTTPResponse {
     case .ranges(let ranges):
       self = Self.multipart(ranges, of: representation, length, fields)
     }
-  }
-
-  /// Uses the compressed form kept by the representation, so that repeated requests for the same object don't compress
-  /// it again.
-  private mutating func code(_ representation: Representation, for request: HTTPRequest) {
-    guard let length = representation.body.length, ContentCoding.isCodedAtOnce(length),
-      ContentCoding.isWorthwhile(representation.head.contentType), ContentCoding.acceptsGzip(request),
-      let coded = representation.head.coded(representation.body)
-    else { return }
-    body = .bytes(coded)
-    fields["Content-Encoding"] = "gzip"
-    if let etag = representation.head.etag { fields["ETag"] = ContentCoding.tag(etag) }
   }
 
   /// multipart/byteranges (RFC 9110 §14.6).

@@ -7,6 +7,8 @@ package struct HTTPResponse: Sendable {
   package var fields: HTTPFields
   /// The content. Not sent for HEAD, 204, and 304.
   package var body: ResponseBody
+  /// The compressed forms of the content, if they are kept.
+  var forms: CodedForms?
 
   /// Creates a response from its parts.
   package init(_ status: HTTPStatus, fields: HTTPFields = [:], body: ResponseBody = .empty) {
