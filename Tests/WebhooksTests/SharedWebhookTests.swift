@@ -31,7 +31,9 @@ import Testing
     settings.networks = [try #require(Network("127.0.0.0/8"))]
     settings.timeoutSeconds = 600
     senders = nodes.prefix(2).map { [settings] in
-      WebhookSender(settings, catalog: $0, log: Silence()) { if case .job(let job) = $0 { Array(job.id.text.utf8) } else { [] } }
+      WebhookSender(settings, catalog: $0, log: Silence()) {
+        if case .job(let job) = $0 { Array(job.id.text.utf8) } else { [] }
+      }
     }
   }
 

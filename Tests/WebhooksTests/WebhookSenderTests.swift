@@ -8,7 +8,7 @@ import Testing
 @testable import Storage
 @testable import Webhooks
 
-/// A sender with its own catalog, without the service around it. A job's document is its id.
+/// A sender with its own catalog, without the service around it. A job's document is its id, a batch's also its state.
 private final class Bench {
   final class Log: WebhookLog {
     private let lines = Mutex<[String]>([])
@@ -45,7 +45,12 @@ private final class Bench {
   }
 
   private static func sender(_ settings: WebhookSettings, _ catalog: Catalog, _ log: Log) -> WebhookSender {
-    WebhookSender(settings, catalog: catalog, log: log) { if case .job(let job) = $0 { Array(job.id.text.utf8) } else { [] } }
+    WebhookSender(settings, catalog: catalog, log: log) {
+      switch $0 {
+      case .job(let job): Array(job.id.text.utf8)
+      case .batch(let batch): Array("\(batch.id) \(batch.state)".utf8)
+      }
+    }
   }
 
   /// Creates a finished job with a webhook and notifies the sender.
@@ -75,6 +80,26 @@ private final class Bench {
 }
 
 @Suite struct WebhookSenderTests {
+  @Test("a batch's webhook is sent once, when all of it has ended")
+  func batches() async throws {
+    let bench = try Bench()
+    let receiver = try WebhookReceiver()
+    let batch = Batch(of: .none, client: "", kind: .loudness, parameters: "{}", total: 2, at: .now)
+    let webhook = Webhook(job: JobID(batch.id), url: receiver.url, notBefore: .now)
+    try bench.catalog.insert(batch, of: [RecordingID(), RecordingID()], webhook: webhook)
+    bench.sender.expect(webhook)
+    try bench.catalog.pass(.failed, next: batch)
+    try await bench.restart()
+    await bench.sendAll()
+    #expect(receiver.received.isEmpty)
+    try bench.catalog.pass(.succeeded, next: try #require(try bench.catalog.batch(batch.id)))
+    bench.sender.jobEnded(JobID(batch.id))
+    await bench.sendAll()
+    #expect(receiver.received.map(\.body) == [Array("\(batch.id) failed".utf8)])
+    #expect(try bench.waiting.isEmpty)
+    await receiver.stop()
+  }
+
   @Test func rejectedWebhooksAreSentAgain() async throws {
     let bench = try Bench { $0.timeoutSeconds = 2 }
     let receiver = try WebhookReceiver(

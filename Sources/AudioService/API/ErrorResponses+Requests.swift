@@ -71,7 +71,10 @@ func problem(for error: RequestError) -> Problem {
   case .malformedJSON(let fault): problem(for: fault)
   case .notAnObject: Problem("invalid_json", "The body is JSON, but not an object. Send a JSON object.")
   case .unknownMember(let name, let known):
-    Problem("unknown_member", "There is no member “\(name)”. Known: \(list(known)).", parameter: name)
+    Problem(
+      "unknown_member",
+      "There is no member “\(name)”. " + (known.isEmpty ? "The object has none." : "Known: \(list(known))."),
+      parameter: name)
   case .invalidMember(let name, .noiseDensity(let fault)):
     Problem("invalid_member", "The profile isn't valid: \(fault.words).", parameter: name)
   case .invalidMember(let name, let expected):
@@ -183,6 +186,7 @@ extension Expectation {
     case .noise: "“auto” or an object with start and end in seconds, regions, quantile, or profile"
     case .givenWith(let other): "given together with \(other)"
     case .givenWithout(let other): "given, unless “\(other)” is true"
+    case .givenWithoutAny(let others): "given, or else one of \(list(others))"
     case .leftOutWith(let other): "left out if “\(other)” is true"
     case .listOf(let names): "a list of any of \(list(names)), each once"
     case .startOfRegion: "given together with end"

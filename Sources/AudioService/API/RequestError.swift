@@ -96,6 +96,8 @@ enum Expectation: Equatable, Sendable {
   case startOfRegion
   /// Given unless the other member is.
   case givenWithout(String)
+  /// Given unless one of the others is.
+  case givenWithoutAny([String])
   /// Left out because the other member excludes it.
   case leftOutWith(String)
   /// A list of any of these, each once.

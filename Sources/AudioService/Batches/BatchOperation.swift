@@ -18,7 +18,7 @@ enum BatchOperation: Sendable {
   init(_ members: JSONMembers) throws {
     let named = Self.names.filter { members.value($0) != nil }
     guard let name = named.first, let value = members.value(name) else {
-      throw members.invalid("denoise", .givenWithout("trim, convert or loudness"))
+      throw members.invalid("denoise", .givenWithoutAny(["trim", "convert", "loudness"]))
     }
     guard named.count == 1 else { throw members.invalid(name, .alone(among: named)) }
     func inside(_ known: JSONMembers.Known) throws -> JSONMembers {
