@@ -34,6 +34,57 @@ import Glibc
     }
   }
 
+  /// Returns the bytes in a range, fewer if the file ends before.
+  borrowing func bytes(_ range: Range<Int64>) throws(StorageError) -> [UInt8] {
+    try seek(to: range.lowerBound)
+    var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: min(range.count, 256 * 1024)))
+    while bytes.count < range.count {
+      let count = try read(into: &buffer)
+      guard count > 0 else { break }
+      bytes += buffer.prefix(min(count, range.count - bytes.count))
+    }
+    return bytes
+  }
+
+  /// Reads the rest of the file, at most `count` bytes of it, and returns their number and their SHA-256 as 64
+  /// lower-case hexadecimal digits. Calls `take` with each piece, and returns nil once that returns false. With
+  /// `fromDisk`, what the system has of the file in memory isn't believed, and nothing of it is kept there.
+  borrowing func digest(
+    of count: Int64 = .max, fromDisk: Bool = false, _ take: (Span<UInt8>) throws(StorageError) -> Bool
+  ) throws(StorageError) -> (bytes: Int64, sha256: String)? {
+    var hash = SHA256()
+    var left = count
+    var buffer = [UInt8](repeating: 0, count: 256 * 1024)
+    while left > 0 {
+      if fromDisk { forgetCached() }
+      let got = try read(into: &buffer)
+      guard got > 0 else { break }
+      let piece = buffer.span.extracting(..<Int(min(Int64(got), left)))
+      hash.update(piece)
+      left -= Int64(piece.count)
+      guard try take(piece) else { return nil }
+    }
+    return (count - left, hash.hexDigest())
+  }
+
+  /// Returns the length and the SHA-256 of the rest of the file.
+  borrowing func digest() throws(StorageError) -> (bytes: Int64, sha256: String) {
+    guard let found = try digest({ (_) throws(StorageError) in true }) else { preconditionFailure("nothing stops it") }
+    return found
+  }
+
+  /// Appends the rest of another open file, or its first `count` bytes, and returns their number and their SHA-256.
+  borrowing func append(
+    contentsOf source: borrowing FileDescriptor, bytes count: Int64 = .max
+  ) throws(StorageError) -> (bytes: Int64, sha256: String) {
+    let copied = try source.digest(of: count) { (piece) throws(StorageError) in
+      try write(piece)
+      return true
+    }
+    guard let copied else { preconditionFailure("nothing stops it") }
+    return copied
+  }
+
   /// Lets the system forget what it has of the file in memory, so that the disk is read.
   borrowing func forgetCached() { _ = posix_fadvise(number, 0, 0, POSIX_FADV_DONTNEED) }
 

@@ -172,21 +172,18 @@ package enum FileSystem {
     }
   }
 
-  /// Copies a file, or its first `count` bytes, to a new file and makes the copy durable.
-  static func copy(_ old: String, to new: String, bytes count: Int64 = .max) throws(StorageError) {
+  /// Copies a file, or its first `count` bytes, to a new file, makes the copy durable, and returns its length and its
+  /// SHA-256.
+  @discardableResult
+  static func copy(
+    _ old: String, to new: String, bytes count: Int64 = .max
+  ) throws(StorageError) -> (bytes: Int64, sha256: String) {
     // A pipe in its place would never be opened otherwise.
     let source = try FileDescriptor(path: old, flags: O_RDONLY | O_NONBLOCK)
     let copy = try FileDescriptor(path: new, flags: O_WRONLY | O_CREAT | O_EXCL)
-    var left = count
-    var buffer = [UInt8](repeating: 0, count: 256 * 1024)
-    while left > 0 {
-      let got = try source.read(into: &buffer)
-      guard got > 0 else { break }
-      let taken = Int(min(Int64(got), left))
-      try copy.write(buffer.span.extracting(..<taken))
-      left -= Int64(taken)
-    }
+    let copied = try copy.append(contentsOf: source, bytes: count)
     try copy.sync()
+    return copied
   }
 
   /// Returns the folder that contains a file or folder.

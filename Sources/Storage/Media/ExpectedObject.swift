@@ -14,6 +14,6 @@ package struct ExpectedObject: Sendable, Equatable {
 
   /// Whether content of this length and SHA-256, if that is known, is what is expected.
   package func permits(_ bytes: Int64, _ sha256: String?) -> Bool {
-    (self.bytes ?? bytes) == bytes && (self.sha256 == nil || sha256 == nil || self.sha256 == sha256)
+    fault(of: FoundObject(bytes: bytes, sha256: sha256)) == nil
   }
 }

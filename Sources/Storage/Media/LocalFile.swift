@@ -31,15 +31,8 @@ extension LocalFile {
     fromDisk: Bool, _ goesOn: (Int) throws(StorageError) -> Bool
   ) throws(StorageError) -> String? {
     defer { withExtendedLifetime(self) {} }
-    let file = try FileDescriptor(path: path, flags: O_RDONLY | O_NOFOLLOW)
-    var hash = SHA256()
-    var buffer = [UInt8](repeating: 0, count: 256 * 1024)
-    while true {
-      if fromDisk { file.forgetCached() }
-      let count = try file.read(into: &buffer)
-      if count == 0 { return hash.hexDigest() }
-      hash.update(buffer.span.extracting(..<count))
-      guard try goesOn(count) else { return nil }
-    }
+    return try FileDescriptor(path: path, flags: O_RDONLY | O_NOFOLLOW).digest(fromDisk: fromDisk) {
+      (piece) throws(StorageError) in try goesOn(piece.count)
+    }?.sha256
   }
 }

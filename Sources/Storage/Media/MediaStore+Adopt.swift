@@ -84,17 +84,4 @@ extension MediaStore {
     precondition(Self.isFileName(name), "the name of a file in one folder")
     return folder(of: id) + "/" + name
   }
-
-  /// Returns the length and the SHA-256 of the rest of an open file.
-  static func measure(_ file: borrowing FileDescriptor) throws(StorageError) -> (bytes: Int64, sha256: String) {
-    var hash = SHA256()
-    var bytes: Int64 = 0
-    var buffer = [UInt8](repeating: 0, count: 256 * 1024)
-    while true {
-      let count = try file.read(into: &buffer)
-      if count == 0 { return (bytes, hash.hexDigest()) }
-      hash.update(buffer.span.extracting(..<count))
-      bytes += Int64(count)
-    }
-  }
 }

@@ -63,7 +63,7 @@ extension MediaStore: Blobs, Scratch, UploadSpool, GrowingWaveforms {
   package func put(_ source: String, as key: ObjectKey, makesFolder: Bool) throws(StorageError) -> StoredFile {
     let path = finalPath(of: key)
     let file = try FileDescriptor(path: source, flags: O_RDONLY)
-    let (bytes, sha256) = try Self.measure(file)
+    let (bytes, sha256) = try file.digest()
     if makesFolder { try makeFolder(of: key.recording) }
     try file.sync()
     try FileSystem.rename(source, to: path)

@@ -122,7 +122,7 @@ extension MediaStore {
     guard hasAudio(of: recording), let name = recording.audioFile,
       let file = try? FileDescriptor(path: folder(of: recording.id) + "/" + name, flags: O_RDONLY)
     else { return false }
-    return (try? Self.measure(file).sha256) == recording.sha256
+    return (try? file.digest().sha256) == recording.sha256
   }
 
   /// Whether the folder is marked as that of an unacknowledged recording. Throws `.io` if the disk doesn't respond,

@@ -91,8 +91,6 @@ private struct BackupContents {
   let method: Backup.Method
   private var report = Backup.Report()
   private var sums: [String] = []
-  /// How many recordings are in memory at once.
-  private static let batch = 500
 
   init(folder: String, method: Backup.Method) {
     (self.folder, self.method) = (folder, method)
@@ -104,19 +102,11 @@ private struct BackupContents {
   ) throws(StorageError) -> Backup.Report {
     let catalog = try Catalog(path: folder + "/catalog.sqlite")
     for name in ["recordings", "uploads"] { try FileSystem.makeFolder(folder + "/" + name) }
-    let total = Double(try catalog.recordingCount())
-    var (done, place) = (0.0, nil as String?)
-    repeat {
-      let (recordings, next) = try catalog.recordings(limit: Self.batch, after: place)
-      for recording in recordings {
-        try take(recording, from: source + "/recordings/" + recording.id.text, catalog)
-        done += 1
-        guard progress(min(1, done / total)) else { throw .cancelled }
-      }
-      place = next
-    } while place != nil
+    try Inventory(of: catalog).each(progress: progress) { (entry) throws(StorageError) in
+      try take(entry, from: source, catalog)
+    }
     for id in try catalog.unreadableRecordings().compactMap(RecordingID.init) {
-      try take(unreadable: id, from: source + "/recordings/" + id.text)
+      try take(unreadable: id, from: source)
     }
     for upload in try catalog.unfinishedUploads() { try take(upload, from: source, catalog) }
     try takeSecrets(from: secrets ?? source + "/" + MediaStore.tokenSecret, mustExist: secrets != nil)
@@ -124,33 +114,32 @@ private struct BackupContents {
     try catalog.forgetRemovals(catalog.removals())
     try catalog.close()
     for name in ["recordings", "uploads"] { try FileSystem.syncFolder(folder + "/" + name) }
-    try note("catalog.sqlite", digest: measure("catalog.sqlite").sha256)
+    note("catalog.sqlite", try digest("catalog.sqlite").sha256)
     let list = sums.sorted { $0.dropFirst(66) < $1.dropFirst(66) }.map { $0 + "\n" }.joined()
     try FileSystem.replace(folder + "/" + Backup.sums, with: Array(list.utf8))
     return report
   }
 
-  private mutating func take(_ recording: Recording, from source: String, _ catalog: Catalog) throws(StorageError) {
-    // The job that produces it hasn't finished, so there is nothing to copy yet.
-    guard let audio = recording.audioFile else { return }
-    let inner = "recordings/" + recording.id.text
-    var taken = try copyFiles(from: source, to: inner) { ObjectKey(recording.id, $0).descriptionVersion == nil }
-    guard taken.contains(audio) else {
+  private mutating func take(
+    _ entry: InventoryEntry, from source: String, _ catalog: Catalog
+  ) throws(StorageError) {
+    // Without items, the job that produces it hasn't finished, so there is nothing to copy yet.
+    let (items, recording) = (entry.items, entry.recording)
+    guard let audio = items.first else { return }
+    let inner = "recordings/\(recording.id)"
+    try FileSystem.makeFolder(folder + "/" + inner)
+    guard let found = try copy("\(audio.key)", from: source) else {
       // If the folder is gone too, the recording was deleted. A row without audio is useless in a backup.
-      if FileSystem.isFolder(source) { report.damaged.append(recording.id) }
+      if FileSystem.isFolder(source + "/" + inner) { report.damaged.append(recording.id) }
       try FileSystem.remove(folder + "/" + inner)
       _ = try catalog.deleteRecording(recording.id)
-      sums.removeAll { $0.dropFirst(66).hasPrefix(inner + "/") }
       return
     }
-    try FileSystem.replace("\(folder)/\(recording.descriptionKey)", with: recording.describedJSON)
-    taken.insert(recording.descriptionKey.name)
-    for name in taken {
-      let found = try measure(inner + "/" + name)
-      if name == audio, found.sha256 != recording.sha256 { report.damaged.append(recording.id) }
-      try note(inner + "/" + name, digest: found.sha256)
-      report.bytes += found.bytes
-    }
+    if found != recording.sha256 { report.damaged.append(recording.id) }
+    for key in items.dropFirst().map(\.key) + entry.maps { _ = try copy("\(key)", from: source) }
+    let description = "\(recording.descriptionKey)"
+    try FileSystem.replace(folder + "/" + description, with: recording.describedJSON)
+    try add(description, digest(description))
     try FileSystem.syncFolder(folder + "/" + inner)
     report.recordings += 1
   }
@@ -158,29 +147,12 @@ private struct BackupContents {
   /// The row stays unreadable in the copied catalog. With the folder's description, the next start can restore it.
   private mutating func take(unreadable id: RecordingID, from source: String) throws(StorageError) {
     report.damaged.append(id)
-    let inner = "recordings/" + id.text
-    for name in try copyFiles(from: source, to: inner) {
-      let found = try measure(inner + "/" + name)
-      try note(inner + "/" + name, digest: found.sha256)
-      report.bytes += found.bytes
-    }
-    try FileSystem.syncFolder(folder + "/" + inner)
-  }
-
-  /// Copies the files of a recording and returns their names, none if the folder is missing.
-  private func copyFiles(
-    from source: String, to inner: String, where isWanted: (String) -> Bool = { _ in true }
-  ) throws(StorageError) -> Set<String> {
+    let inner = "recordings/\(id)"
     try FileSystem.makeFolder(folder + "/" + inner)
-    var taken: Set<String> = []
-    do {
-      for name in try FileSystem.names(in: source) where Backup.isOwnFile(name) && isWanted(name) {
-        if try copy(source + "/" + name, to: inner + "/" + name) { taken.insert(name) }
-      }
-    } catch .io(_, _, ENOENT) {
-      // The folder was deleted meanwhile, or is lost.
-    }
-    return taken
+    let names: [String]
+    do { names = try FileSystem.names(in: source + "/" + inner) } catch .io(_, _, ENOENT) { return }
+    for name in names where Backup.isOwnFile(name) { _ = try copy(inner + "/" + name, from: source) }
+    try FileSystem.syncFolder(folder + "/" + inner)
   }
 
   /// A part may grow or be truncated while it is copied; only its acknowledged beginning, which doesn't change, is
@@ -188,15 +160,11 @@ private struct BackupContents {
   private mutating func take(_ upload: Upload, from source: String, _ catalog: Catalog) throws(StorageError) {
     let inner = "uploads/" + upload.id.text + ".part"
     do {
-      try FileSystem.copy(source + "/" + inner, to: folder + "/" + inner, bytes: upload.offset)
+      add(inner, try FileSystem.copy(source + "/" + inner, to: folder + "/" + inner, bytes: upload.offset))
     } catch .io(_, _, ENOENT) {
-      try follow(upload, in: source, catalog)
-      return
+      return try follow(upload, in: source, catalog)
     }
-    let found = try measure(inner)
-    try note(inner, digest: found.sha256)
     report.uploads += 1
-    report.bytes += found.bytes
   }
 
   /// Takes the recording that an upload has become since the catalog was copied. Drops the upload if it was canceled or
@@ -208,7 +176,7 @@ private struct BackupContents {
     }
     try catalog.insert(recording, jobs: [], finishing: upload.id, expiresAt: upload.expiresAt)
     try catalog.insert(others)
-    try take(recording, from: source + "/recordings/" + recording.id.text, catalog)
+    try take(InventoryEntry(recording: recording, conversions: []), from: source, catalog)
   }
 
   /// Returns the row of the recording that an upload has become, and those of its labels and of the job that found
@@ -239,38 +207,47 @@ private struct BackupContents {
 
   /// A link would change with the secrets.
   private mutating func takeSecrets(from path: String, mustExist: Bool) throws(StorageError) {
-    do { try FileSystem.copy(path, to: folder + "/" + MediaStore.tokenSecret) } catch {
+    do {
+      note(MediaStore.tokenSecret, try FileSystem.copy(path, to: folder + "/" + MediaStore.tokenSecret).sha256)
+    } catch {
       guard !mustExist, case .io(_, _, ENOENT) = error else { throw error }
       return
     }
     report.hasSecrets = true
-    try note(MediaStore.tokenSecret, digest: measure(MediaStore.tokenSecret).sha256)
   }
 
-  /// Returns false if the file is missing.
-  private func copy(_ path: String, to inner: String) throws(StorageError) -> Bool {
+  /// Copies a file, and returns its SHA-256; nil if it is missing.
+  private mutating func copy(_ inner: String, from source: String) throws(StorageError) -> String? {
+    let (path, copy) = (source + "/" + inner, folder + "/" + inner)
     do {
+      var isLinked = false
       if method == .link {
         do {
-          try FileSystem.link(path, to: folder + "/" + inner)
-          return true
+          try FileSystem.link(path, to: copy)
+          isLinked = true
         } catch .io(_, _, let number) where [EXDEV, EPERM, EMLINK, EOPNOTSUPP].contains(number) {
           // It is on another disk, or the disk doesn't support links: copy instead.
         }
       }
-      try FileSystem.copy(path, to: folder + "/" + inner)
-      return true
+      let found = try isLinked ? digest(inner) : FileSystem.copy(path, to: copy)
+      add(inner, found)
+      return found.sha256
     } catch .io(_, _, ENOENT) {
-      return false
+      return nil
     }
   }
 
-  private func measure(_ inner: String) throws(StorageError) -> (bytes: Int64, sha256: String) {
+  private func digest(_ inner: String) throws(StorageError) -> (bytes: Int64, sha256: String) {
     // A pipe that was put among the files would never be opened otherwise.
-    try MediaStore.measure(FileDescriptor(path: folder + "/" + inner, flags: O_RDONLY | O_NONBLOCK))
+    try FileDescriptor(path: folder + "/" + inner, flags: O_RDONLY | O_NONBLOCK).digest()
   }
 
-  private mutating func note(_ inner: String, digest: String) throws(StorageError) {
+  private mutating func add(_ inner: String, _ found: (bytes: Int64, sha256: String)) {
+    note(inner, found.sha256)
+    report.bytes += found.bytes
+  }
+
+  private mutating func note(_ inner: String, _ digest: String) {
     sums.append("\(digest)  \(inner)")
     report.files += 1
   }

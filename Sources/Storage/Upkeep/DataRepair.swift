@@ -172,7 +172,7 @@ package struct DataRepair: Sendable {
     guard recording.bytes == nil || recording.sha256 == nil, let audio = recording.audioKey,
       store.look(at: audio) != .absent
     else { return false }
-    let found = try MediaStore.measure(FileDescriptor(path: store.path(of: audio), flags: O_RDONLY))
+    let found = try FileDescriptor(path: store.path(of: audio), flags: O_RDONLY).digest()
     try catalog.update(recording.id) { ($0.bytes, $0.sha256) = (found.bytes, found.sha256) }
     return true
   }
@@ -180,10 +180,13 @@ package struct DataRepair: Sendable {
   private func repairFiles(of catalog: Catalog, _ done: inout [String]) throws(StorageError) {
     var (corrected, described, rebuilt) = (0, 0, 0)
     let reconciliation = Reconciliation(catalog: catalog, store: store)
-    try eachRecording(of: catalog) { (recording) throws(StorageError) in
-      var (recording, isDescribed) = (recording, store.isDescribed(recording))
+    let inventory = Inventory(of: catalog, batch: batch)
+    try inventory.each { (entry) throws(StorageError) in
+      var (entry, recording) = (entry, entry.recording)
+      var isDescribed = store.isDescribed(recording)
       func reread() throws(StorageError) {
-        recording = try catalog.recording(recording.id) ?? recording
+        entry = try inventory.entry(recording.id) ?? entry
+        recording = entry.recording
         isDescribed = store.isDescribed(recording)
       }
       if !isDescribed, try reconciliation.correctRow(of: recording.id, holds: store.hasIntactAudio) {
@@ -193,7 +196,7 @@ package struct DataRepair: Sendable {
         try reread()
       }
       guard let audio = recording.audioKey else { return }
-      if store.look(at: audio) != .absent, try rebuildWaveform(of: recording, catalog) {
+      if store.look(at: audio) != .absent, try rebuildWaveform(of: entry, catalog) {
         rebuilt += 1
         try reread()
       }
@@ -207,48 +210,26 @@ package struct DataRepair: Sendable {
     if described > 0 { done.append("\(described) descriptions were written again.") }
   }
 
-  private func eachRecording(
-    of catalog: Catalog, _ body: (Recording) throws(StorageError) -> Void
-  ) throws(StorageError) {
-    var place: String?
-    repeat {
-      let (recordings, next) = try catalog.recordings(limit: batch, after: place)
-      for recording in recordings { try body(recording) }
-      place = next
-    } while place != nil
-  }
-
   /// Has a job build the waveform and the working copy if one of them is missing or damaged, unless one will already.
   /// Returns whether that was necessary. What is damaged is removed, as by a service that finds out.
-  private func rebuildWaveform(of recording: Recording, _ catalog: Catalog) throws(StorageError) -> Bool {
-    guard [.ready, .failed].contains(recording.waveformState) else { return false }
-    let (working, waveform) = (lostWorkingCopy(of: recording), lostWaveform(of: recording))
-    guard working != nil || waveform != nil else { return false }
-    try catalog.update(recording.id) {
+  private func rebuildWaveform(of entry: InventoryEntry, _ catalog: Catalog) throws(StorageError) -> Bool {
+    guard [.ready, .failed].contains(entry.recording.waveformState) else { return false }
+    let media = CheckedFolder(store, isLive: false)
+    var lost: [InventoryItem] = []
+    for item in entry.items where [.workingCopy, .waveform].contains(item.kind) {
+      let (_, fault) = try media.look(at: item, readsAll: true, pyramidFault: pyramidFault)
+      // The disk may be able to read it later.
+      if case .unreadable = fault { continue }
+      if fault != nil { lost.append(item) }
+    }
+    guard !lost.isEmpty else { return false }
+    let losesWorkingCopy = lost.contains { $0.kind == .workingCopy }
+    try catalog.update(entry.recording.id) {
       ($0.waveformState, $0.waveformJob) = (.queued, nil)
-      if working != nil { $0.workingKey = nil }
+      if losesWorkingCopy { $0.workingKey = nil }
     }
-    try catalog.resume(stranded: recording.id)
-    for key in [working, waveform].compactMap({ $0 }) { store.delete(key) }
+    try catalog.resume(stranded: entry.recording.id)
+    for item in lost { store.delete(item.key) }
     return true
-  }
-
-  private func lostWorkingCopy(of recording: Recording) -> ObjectKey? {
-    guard let key = recording.workingKey else { return nil }
-    switch store.look(at: key) {
-    case .absent: return key
-    case .present(let bytes):
-      if let expected = recording.workingBytes, bytes != expected { return key }
-      guard let expected = recording.workingSHA256,
-        let found = try? store.localFile(key).sha256(fromDisk: false, { _ in true })
-      else { return nil }
-      return found == expected ? nil : key
-    case .unknown: return nil
-    }
-  }
-
-  private func lostWaveform(of recording: Recording) -> ObjectKey? {
-    guard recording.waveformState == .ready, let key = recording.waveformKey else { return nil }
-    return store.look(at: key) == .absent || pyramidFault(store.path(of: key)) != nil ? key : nil
   }
 }

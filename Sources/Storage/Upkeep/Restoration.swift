@@ -40,8 +40,7 @@ package struct Restoration: Sendable {
       do {
         let copy = folder.path + "/" + path
         try FileSystem.makeFolders(FileSystem.parent(of: copy))
-        try FileSystem.copy(backup + "/" + path, to: copy)
-        let found = try MediaStore.measure(FileDescriptor(path: copy, flags: O_RDONLY))
+        let found = try FileSystem.copy(backup + "/" + path, to: copy)
         if found.sha256 != digest { report.damaged.append(path) }
         report.files += 1
         report.bytes += found.bytes

@@ -44,7 +44,7 @@ package struct CheckedFolder: CheckedMedia {
   /// Reads the file.
   package func sha256(of key: ObjectKey, bytes: Int64) throws(StorageError) -> FoundFile<String> {
     try found { () throws(StorageError) in
-      try MediaStore.measure(FileDescriptor(path: store.path(of: key), flags: O_RDONLY)).sha256
+      try FileDescriptor(path: store.path(of: key), flags: O_RDONLY).digest().sha256
     }
   }
 

@@ -70,25 +70,16 @@ package struct DataCheck: Sendable {
     for (table, count) in try catalog.unreadableCounts() {
       report.note("row_unreadable", media.catalogName, "\(count) rows of the table “\(table)” can't be read.")
     }
-    let total = Double(try catalog.recordingCount())
-    var (done, place) = (0.0, nil as String?)
-    repeat {
-      let (recordings, next) = try catalog.recordings(limit: batch, after: place)
-      var undescribed: [Recording] = []
-      var conversions: [RecordingID: [Conversion]] = [:]
-      if let newest = recordings.first?.id, let oldest = recordings.last?.id {
-        conversions = try catalog.conversions(from: oldest, through: newest)
+    let inventory = Inventory(of: catalog, batch: batch)
+    var undescribed: [Recording] = []
+    try inventory.each(progress: progress) { (entry) throws(StorageError) in
+      if let current = try check(entry, media, inventory, &report), try !media.isDescribed(current) {
+        undescribed.append(current)
       }
-      for recording in recordings {
-        let rows = Rows(recording: recording, conversions: conversions[recording.id] ?? [])
-        let current = try check(rows, media, catalog, &report)
-        if let current, try !media.isDescribed(current) { undescribed.append(current) }
-        done += 1
-        guard progress(min(done / total, 1)) else { throw .cancelled }
-      }
-      try checkDescriptions(undescribed, media, catalog, &report)
-      place = next
-    } while place != nil
+      if undescribed.count >= batch { try checkDescriptions(&undescribed, media, catalog, &report) }
+    }
+    try checkDescriptions(&undescribed, media, catalog, &report)
+    var place: String?
     repeat {
       let (stranded, next) = try catalog.strandedRecordings(limit: batch, after: place)
       for recording in stranded {
@@ -98,121 +89,54 @@ package struct DataCheck: Sendable {
     } while place != nil
   }
 
-  /// What rows say about one recording's files.
-  private struct Rows: Equatable {
-    let recording: Recording
-    let conversions: [Conversion]
-  }
-
-  /// Returns nil if the recording was deleted. If its row has become unreadable, the next check reports it.
-  private func rows(_ id: RecordingID, _ catalog: Catalog) throws(StorageError) -> Rows? {
-    guard let recording = try catalog.recording(id) else { return nil }
-    return Rows(recording: recording, conversions: try catalog.conversions(of: id))
-  }
-
   /// Checks a recording, and again if something seems wrong, until its rows stay the same. Returns it as it is then;
-  /// nil if it was deleted.
+  /// nil if it was deleted. If its row has become unreadable, the next check reports it.
   private func check(
-    _ rows: Rows, _ media: some CheckedMedia, _ catalog: Catalog, _ report: inout Report
+    _ entry: InventoryEntry, _ media: some CheckedMedia, _ inventory: Inventory, _ report: inout Report
   ) throws(StorageError) -> Recording? {
-    var (rows, isSecond) = (rows, false)
+    var (entry, isSecond) = (entry, false)
     while true {
       var found = Report()
-      try check(rows, media, &found)
+      try check(entry, media, &found)
       if !found.foundProblems.isEmpty || !found.foundNotes.isEmpty {
-        guard let current = try self.rows(rows.recording.id, catalog) else { return nil }
-        let isSame = current == rows
+        guard let current = try inventory.entry(entry.recording.id) else { return nil }
+        let isSame = current == entry
         if !isSame || !isSecond {
-          (rows, isSecond) = (current, isSame)
+          (entry, isSecond) = (current, isSame)
           continue
         }
       }
       report.add(found)
-      return rows.recording
+      return entry.recording
     }
   }
 
-  private func check(_ rows: Rows, _ media: some CheckedMedia, _ report: inout Report) throws(StorageError) {
-    let recording = rows.recording
-    report.recordings += 1
-    guard let audio = recording.audioKey else { return }
-    report.files += 1
-    switch try media.length(of: audio) {
-    case .absent: report.add("audio_missing", "\(audio)", "The audio is missing.")
-    case .unreadable(let reason): report.add("audio_damaged", "\(audio)", "The audio can't be read: \(reason).")
-    case .present(let bytes):
-      report.bytes += bytes
-      let fault = try fault(in: audio, bytes, expecting: recording.bytes, recording.sha256, media)
-      if let fault { report.add("audio_damaged", "\(audio)", "The audio\(fault)") }
-    }
-    if let key = recording.workingKey { try checkWorkingCopy(key, of: recording, media, &report) }
-    if recording.waveformState == .ready, let key = recording.waveformKey {
-      report.files += 1
-      try checkWaveform(key, media, &report)
-    }
-    for conversion in rows.conversions { try check(conversion, media, &report) }
-  }
-
-  /// Returns the rest of a sentence about a file whose content isn't what its row says; nil if it is.
-  private func fault(
-    in key: ObjectKey, _ bytes: Int64, expecting expected: Int64?, _ sha256: String?, _ media: some CheckedMedia
-  ) throws(StorageError) -> String? {
-    guard bytes == expected else {
-      return " has \(bytes) bytes; the catalog says \(expected.map { "\($0)" } ?? "an unknown number of")."
-    }
-    guard readsAudio, let sha256 else { return nil }
-    switch try media.sha256(of: key, bytes: bytes) {
-    case .absent: return " is missing."
-    case .unreadable(let reason): return " can't be read: \(reason)."
-    case .present(let found): return found == sha256 ? nil : "'s SHA-256 is not what the catalog says."
-    }
-  }
-
-  private func checkWorkingCopy(
-    _ key: ObjectKey, of recording: Recording, _ media: some CheckedMedia, _ report: inout Report
-  ) throws(StorageError) {
-    let path = "\(key)"
-    switch try media.length(of: key) {
-    case .absent: report.add("working_copy_missing", path, "The working copy of the audio is missing.")
-    case .unreadable(let reason):
-      report.add("working_copy_damaged", path, "The working copy of the audio can't be read: \(reason).")
-    case .present(let bytes):
-      let fault = try fault(in: key, bytes, expecting: recording.workingBytes, recording.workingSHA256, media)
-      if let fault { report.add("working_copy_damaged", path, "The working copy\(fault)") }
-    }
-  }
-
-  private func checkWaveform(
-    _ key: ObjectKey, _ media: some CheckedMedia, _ report: inout Report
-  ) throws(StorageError) {
-    switch try media.fault(in: key, pyramidFault) {
-    case .absent: report.add("waveform_missing", "\(key)", "The waveform's file is missing.")
-    case .unreadable(let fault), .present(let fault?):
-      report.add("waveform_damaged", "\(key)", "The waveform's file is damaged: \(fault).")
-    case .present(nil): break
-    }
-  }
-
-  /// A missing conversion is made again when it is asked for; a damaged one would be served.
   private func check(
-    _ conversion: Conversion, _ media: some CheckedMedia, _ report: inout Report
+    _ entry: InventoryEntry, _ media: some CheckedMedia, _ report: inout Report
   ) throws(StorageError) {
-    let (path, what) = ("\(conversion.key)", "The recording's sound as \(conversion.format)")
-    switch try media.length(of: conversion.key) {
-    case .absent: report.note("conversion_missing", path, "\(what) is missing; it is made again on request.")
-    case .unreadable(let reason): report.add("conversion_damaged", path, "\(what) can't be read: \(reason).")
-    case .present(let bytes):
-      let fault = try fault(in: conversion.key, bytes, expecting: conversion.bytes, conversion.sha256, media)
-      if let fault { report.add("conversion_damaged", path, what + fault) }
+    report.recordings += 1
+    for item in entry.items {
+      let (bytes, fault) = try media.look(at: item, readsAll: readsAudio, pyramidFault: pyramidFault)
+      if item.kind == .audio { report.bytes += bytes }
+      if [.audio, .waveform].contains(item.kind) { report.files += 1 }
+      guard let fault else { continue }
+      let finding = Finding(fault, of: item)
+      // One that is damaged would be served.
+      if item.isMadeAgain, fault == .missing {
+        report.foundNotes.add(finding)
+      } else {
+        report.foundProblems.add(finding)
+      }
     }
   }
 
   /// Reports recordings whose description keeps differing from their row. A service updates the description shortly
   /// after the row, so recordings whose row changes are ignored.
   private func checkDescriptions(
-    _ recordings: [Recording], _ media: some CheckedMedia, _ catalog: Catalog, _ report: inout Report
+    _ recordings: inout [Recording], _ media: some CheckedMedia, _ catalog: Catalog, _ report: inout Report
   ) throws(StorageError) {
     var outdated = recordings
+    recordings = []
     for _ in 0..<10 where !outdated.isEmpty {
       var still: [Recording] = []
       for recording in outdated where try catalog.recording(recording.id) == recording {

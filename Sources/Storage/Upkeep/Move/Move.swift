@@ -59,7 +59,9 @@ package struct Move {
     package var earlierFiles = 0
     /// Number of conversions that were left out, because their file was missing or damaged. They are made again when
     /// someone asks for them.
-    package var lostConversions = 0
+    package var lostConversions: Int { omitted.count }
+    /// Their keys.
+    var omitted: Set<String> = []
     /// Number of recordings whose waveform or working copy was left out, because its file was missing or damaged. The
     /// service at the new place finds out and builds it again.
     package var lostWaveforms = 0
@@ -71,6 +73,16 @@ package struct Move {
 
     /// The first problems of each code.
     package var problems: [DataCheck.Finding] { foundProblems.listed }
+
+    /// Adds what was done for other recordings.
+    mutating func add(_ more: Self) {
+      files += more.files
+      bytes += more.bytes
+      earlierFiles += more.earlierFiles
+      omitted.formUnion(more.omitted)
+      lostWaveforms += more.lostWaveforms
+      foundProblems.add(more.foundProblems)
+    }
   }
 
   private let source: MoveSource
@@ -104,16 +116,12 @@ package struct Move {
     report.foundProblems = try unreadableRows()
     guard report.foundProblems.isEmpty else { return report }
     if try isWritten() { return try ended(report) }
-    var outcome = ObjectMove.Outcome()
-    try copyFiles(&outcome, progress)
-    let uploads = try outcome.problems.isEmpty ? copyUploads(&outcome) : []
-    (report.files, report.bytes, report.earlierFiles) = (outcome.files, outcome.bytes, outcome.earlierFiles)
-    (report.foundProblems, report.lostConversions) = (outcome.problems, outcome.lostConversions.count)
-    report.lostWaveforms = outcome.lostWaveforms
+    try copyFiles(&report, progress)
+    let uploads = try report.foundProblems.isEmpty ? copyUploads(&report) : []
     guard report.foundProblems.isEmpty else { return report }
     try target.media.sync()
     try target.announcements?.renewAnnouncements()
-    let omitted = outcome.lostConversions
+    let omitted = report.omitted
     try target.write { [catalog = source.catalog] db, confirm in
       try Self.copyRows(from: catalog, to: db, uploads, without: omitted, confirm)
     }
@@ -164,35 +172,31 @@ package struct Move {
 
   // MARK: Files
 
-  private func copyFiles(
-    _ outcome: inout ObjectMove.Outcome, _ progress: (Double) -> Bool
-  ) throws(StorageError) {
+  private func copyFiles(_ report: inout Report, _ progress: (Double) -> Bool) throws(StorageError) {
+    let (catalog, clock) = (source.catalog, source.catalog.clock)
     let objects = ObjectMove(
-      source: source.media, target: target.media, isResumed: target.state != .new, clock: source.catalog.clock,
+      source: source.media, target: target.media, isResumed: target.state != .new, clock: clock,
       waveformFault: waveformFault)
-    let total = try source.catalog.movedWeight()
-    let clock = source.catalog.clock
-    var (done, last, renewed) = (0.0, nil as RecordingID?, clock.now)
-    while outcome.problems.count < Self.problemLimit {
-      let groups = try source.catalog.movedPage(after: last, limit: Self.page)
-      guard let end = groups.last?.recording.id else { return }
-      try target.announcements?.announce(groups.flatMap { $0.recording.objects + $0.conversions.map(\.key) })
-      let before = outcome.bytes
-      try objects.run(groups, &outcome) { (bytes) throws(StorageError) in
+    let total = try catalog.movedWeight()
+    var (done, renewed) = (0.0, clock.now)
+    try Inventory(of: catalog, batch: Self.page).eachPage { (page) throws(StorageError) in
+      guard report.foundProblems.count < Self.problemLimit else { return }
+      try target.announcements?.announce(page.flatMap { $0.recording.objects + $0.conversions.map(\.key) })
+      let before = report.bytes
+      try objects.run(page, &report) { (bytes) throws(StorageError) in
         if clock.seconds(since: renewed) > Self.renewalSeconds {
           try target.announcements?.renewAnnouncements()
           renewed = clock.now
         }
         return progress(min(1, (done + Double(bytes - before)) / total))
       }
-      done += groups.reduce(0) { $0 + $1.recording.movedWeight }
-      last = end
+      done += page.reduce(0) { $0 + $1.recording.movedWeight }
       guard progress(min(1, done / total)) else { throw .cancelled }
     }
   }
 
   /// Copies the bytes of unfinished uploads.
-  private func copyUploads(_ outcome: inout ObjectMove.Outcome) throws(StorageError) -> [MovedUpload] {
+  private func copyUploads(_ report: inout Report) throws(StorageError) -> [MovedUpload] {
     var moved: [MovedUpload] = []
     for upload in try source.catalog.unfinishedUploads() {
       var objects: [UploadObject] = []
@@ -207,14 +211,14 @@ package struct Move {
       guard pieces.reduce(0, { $0 + $1.bytes }) == upload.offset,
         try target.media.take(upload.id, pieces, as: objects, from: source.media)
       else {
-        outcome.problems.add(
+        report.foundProblems.add(
           DataCheck.Finding(
             code: "upload_damaged", path: "uploads/\(upload.id)",
             detail: "The upload was acknowledged up to byte \(upload.offset), and there are fewer."))
         continue
       }
-      outcome.files += 1
-      outcome.bytes += upload.offset
+      report.files += 1
+      report.bytes += upload.offset
       moved.append(MovedUpload(id: upload.id, offset: upload.offset, objects: objects))
     }
     return moved
@@ -335,21 +339,6 @@ extension Catalog {
       guard let row = try db.row(sql) else { return 1 }
       let count: Int = try value(row, "recordings")
       return max(1, Double(try value(row, "bytes") as Int64) + Double(count * Self.smallFileWeight))
-    }
-  }
-
-  /// Returns the next recordings, by ID, with their conversions.
-  fileprivate func movedPage(after last: RecordingID?, limit: Int) throws(StorageError) -> [ObjectMove.Group] {
-    try read { db in
-      let rows = try db.rows(
-        "SELECT * FROM recordings WHERE id > ? ORDER BY id LIMIT ?", [last?.text ?? "", limit])
-      let recordings = try rows.map { try RecordingRow(row: $0).recording }
-      guard let first = recordings.first, let last = recordings.last else { return [] }
-      let conversions = try db.rows(
-        "SELECT * FROM conversions WHERE recording >= ? AND recording <= ?", [first.id.text, last.id.text]
-      ).map { try ConversionRow(row: $0).conversion }
-      let byRecording = Dictionary(grouping: conversions, by: \.recording)
-      return recordings.map { ($0, byRecording[$0.id] ?? []) }
     }
   }
 }

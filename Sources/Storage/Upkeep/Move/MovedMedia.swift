@@ -96,8 +96,7 @@ package struct MovedFolder: MovedMedia {
   /// Copies a file, and reads it once.
   package func copy(_ key: String, to path: String) throws(StorageError) -> FoundObject? {
     guard try find(key) != nil else { return nil }
-    let copy = try FileDescriptor(path: path, flags: O_WRONLY | O_CREAT | O_EXCL)
-    let (bytes, sha256) = try copy.append(contentsOf: self.path(key), bytes: .max)
+    let (bytes, sha256) = try FileSystem.copy(self.path(key), to: path)
     return FoundObject(bytes: bytes, sha256: sha256)
   }
 
@@ -106,7 +105,7 @@ package struct MovedFolder: MovedMedia {
     let temporary = temporaryPath()
     defer { try? FileSystem.remove(temporary) }
     guard let found = try other.copy(object.key.description, to: temporary) else { return nil }
-    guard object.permits(found.bytes, found.sha256) else { return found }
+    guard object.fault(of: found) == nil else { return found }
     try FileDescriptor(path: temporary, flags: O_RDWR).sync()
     let folder = store.folder(of: object.key.recording)
     try FileSystem.makeFolder(folder)
@@ -128,9 +127,9 @@ package struct MovedFolder: MovedMedia {
         defer { try? FileSystem.remove(copy) }
         var path = other.path(of: piece.key)
         if path == nil, try other.copy(piece.key, to: copy) != nil { path = copy }
-        guard let path, try whole.append(contentsOf: path, bytes: piece.bytes).bytes == piece.bytes else {
-          return false
-        }
+        guard let path else { return false }
+        let source = try FileDescriptor(path: path, flags: O_RDONLY)
+        guard try whole.append(contentsOf: source, bytes: piece.bytes).bytes == piece.bytes else { return false }
       }
       try whole.sync()
     } catch .io(_, _, ENOENT) {
@@ -159,25 +158,4 @@ package struct MovedFolder: MovedMedia {
 
   /// Whether any recording has a folder here.
   package func hasRecordings() throws(StorageError) -> Bool { try store.hasRecordings() }
-}
-
-extension FileDescriptor {
-  /// Appends at most `count` bytes of a file. Returns their number and their SHA-256.
-  fileprivate borrowing func append(
-    contentsOf path: String, bytes count: Int64
-  ) throws(StorageError) -> (bytes: Int64, sha256: String) {
-    let source = try FileDescriptor(path: path, flags: O_RDONLY)
-    var left = count
-    var hash = SHA256()
-    var buffer = [UInt8](repeating: 0, count: 1 << 20)
-    while left > 0 {
-      let got = try source.read(into: &buffer)
-      guard got > 0 else { break }
-      let taken = buffer.span.extracting(..<Int(min(Int64(got), left)))
-      hash.update(taken)
-      try write(taken)
-      left -= Int64(taken.count)
-    }
-    return (count - left, hash.hexDigest())
-  }
 }
