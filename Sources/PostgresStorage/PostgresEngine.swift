@@ -16,11 +16,6 @@ package final class PostgresEngine: SQLEngine {
     do { return try pool.read { try body($0) } } catch { throw Self.converted(error) }
   }
 
-  /// Runs `body` like `read`: every snapshot has all commits that were acknowledged before it.
-  package func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
-    try read(body)
-  }
-
   /// Runs `body` in a SERIALIZABLE transaction, or in a READ COMMITTED one for the others; see `SQLEngine`.
   package func write<Value: Sendable>(
     _ isolation: SQLIsolation, _ body: @Sendable (any SQLSession) throws -> Value

@@ -29,10 +29,6 @@ final class StatementNotes: PassingEngine {
     try engine.read { try body(Session($0, self)) }
   }
 
-  func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
-    try engine.readLatest { try body(Session($0, self)) }
-  }
-
   func write<Value: Sendable>(
     _ isolation: SQLIsolation, _ body: @Sendable (any SQLSession) throws -> Value
   ) throws(StorageError) -> Value {

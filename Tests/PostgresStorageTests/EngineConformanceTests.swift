@@ -124,7 +124,6 @@ struct TestedEngine: CustomTestStringConvertible, Sendable {
     }
     #expect(try await counts.value == [0, 0])
     #expect(try engine.read { try $0.first("SELECT count(*) FROM kept", as: Int.self) } == 1)
-    #expect(try engine.readLatest { try $0.first("SELECT count(*) FROM kept", as: Int.self) } == 1)
     #expect(throws: StorageError.self) { try engine.read { _ = try $0.run("DELETE FROM kept") } }
     #expect(try engine.read { try $0.first("SELECT count(*) FROM kept", as: Int.self) } == 1)
   }

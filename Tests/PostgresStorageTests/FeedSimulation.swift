@@ -320,7 +320,6 @@ private final class NoEngine: SQLEngine {
   var dialect: SQLDialect { .sqlite }
 
   func read<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value { try call(body) }
-  func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value { try call(body) }
   func write<Value: Sendable>(
     _ isolation: SQLIsolation, _ body: @Sendable (any SQLSession) throws -> Value
   ) throws(StorageError) -> Value { try call(body) }

@@ -13,10 +13,6 @@ extension PassingEngine {
     try engine.read(body)
   }
 
-  package func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
-    try engine.readLatest(body)
-  }
-
   package func checkUsable() throws(StorageError) { try engine.checkUsable() }
   package func eraseTraces(pagesAtOnce: Int) throws(StorageError) { try engine.eraseTraces(pagesAtOnce: pagesAtOnce) }
   package func checkpoint() throws(StorageError) { try engine.checkpoint() }

@@ -63,11 +63,6 @@ final class SimulatedEngine: SQLEngine, @unchecked Sendable {
     return try database.read(body)
   }
 
-  func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
-    _ = try begin(writes: false)
-    return try database.readLatest(body)
-  }
-
   func write<Value: Sendable>(
     _ isolation: SQLIsolation, _ body: @Sendable (any SQLSession) throws -> Value
   ) throws(StorageError) -> Value {

@@ -22,11 +22,6 @@ final class CountedEngine: PassingEngine {
     return try engine.read(body)
   }
 
-  func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
-    readCount.wrappingAdd(1, ordering: .relaxed)
-    return try engine.readLatest(body)
-  }
-
   func write<Value: Sendable>(
     _ isolation: SQLIsolation, _ body: @Sendable (any SQLSession) throws -> Value
   ) throws(StorageError) -> Value {

@@ -41,10 +41,6 @@ package protocol SQLEngine: AnyObject, Sendable {
   /// Throws what the body throws, if that is a `StorageError`.
   func read<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value
 
-  /// Runs `body` like `read`, in a snapshot that certainly has all commits of this process, even if a file that its
-  /// connections share is damaged.
-  func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value
-
   /// Runs `body` in a transaction that may change the database, commits it, and returns the result.
   ///
   /// The body may run several times, so it's `@Sendable`: it can't change variables outside. Throws what the body

@@ -72,11 +72,6 @@ final class SQLiteEngine: SQLEngine {
     }
   }
 
-  func readLatest<Value>(_ body: (any SQLSession) throws -> Value) throws(StorageError) -> Value {
-    // The writing connection sees its own commits without the index of the log.
-    try withWriter(body)
-  }
-
   func write<Value: Sendable>(
     _ isolation: SQLIsolation, _ body: @Sendable (any SQLSession) throws -> Value
   ) throws(StorageError) -> Value {
