@@ -1,3 +1,4 @@
+import Foundation
 import HTTP
 import Testing
 
@@ -31,6 +32,50 @@ import Testing
     for name in ["Location", "ETag", "Content-Range", "X-Request-Id", "Upload-Offset"] {
       #expect(exposed.contains(name))
     }
+  }
+
+  @Test func aPageMayReadWhyItsTokenIsRefused() async throws {
+    let keyed = try KeyedBench()
+    let recording = try await keyed.recording()
+    for (target, status) in [("/v1/recordings/\(recording)", 401), ("/v1/none", 401), ("/none", 404)] {
+      let fields: HTTPFields = ["Origin": "https://any.example"]
+      let refused = try await keyed.respond(.get, "\(target)?token=expired", key: nil, fields: fields)
+      #expect(refused.status.code == status)
+      #expect(refused.fields["Access-Control-Allow-Origin"] == "*")
+      #expect(refused.fields["Cross-Origin-Resource-Policy"] == "cross-origin")
+      let unshared = try await keyed.respond(.get, target, key: nil, fields: fields)
+      #expect(!unshared.fields.contains("Access-Control-Allow-Origin"))
+    }
+  }
+
+  @Test func aTokenSharesNothingIfThereAreNoKeys() async throws {
+    let bench = try TestBench()
+    let target = "/v1/recordings/\(try bench.recording().id)?token=x"
+    let fields: HTTPFields = ["Origin": "https://evil.example"]
+    let response = try await bench.respond(.get, target, fields: fields)
+    #expect(response.status == .ok)
+    let preflight = try await bench.respond(
+      .options, target, fields: ["Origin": "https://evil.example", "Access-Control-Request-Method": "GET"])
+    for answer in [response, preflight] {
+      #expect(!answer.fields.contains { $0.name.hasPrefix("Access-Control") })
+      #expect(answer.fields["Cross-Origin-Resource-Policy"] != "cross-origin")
+    }
+  }
+
+  @Test func aPageMayReadEveryFieldOfTheServicesOwn() throws {
+    var configuration = Configuration()
+    configuration.corsOrigins = .any
+    let exposed = try #require(CrossOriginPolicy(configuration)).exposedFields
+    let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appendingPathComponent("../../Sources/AudioService").standardized
+    let files = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil))
+    var names: Set<String> = []
+    for case let file as URL in files where file.pathExtension == "swift" {
+      let text = try String(contentsOf: file, encoding: .utf8)
+      names.formUnion(text.matches(of: /"(Stillwave-[A-Za-z-]+)"/).map { String($0.output.1) })
+    }
+    #expect(names.count > 6)
+    #expect(names.subtracting(exposed) == [])
   }
 
   @Test(

@@ -22,6 +22,7 @@ import Testing
       let query = target + (target.contains("?") ? "&" : "?") + "token=\(token)"
       let answer = try await keyed.respond(.get, query, key: nil)
       #expect(answer.status == .ok, "\(target)")
+      #expect(answer.fields["Access-Control-Allow-Origin"] == "*")
       #expect(answer.fields["Cross-Origin-Resource-Policy"] == "cross-origin")
       #expect(answer.fields["Referrer-Policy"] == "no-referrer")
       #expect(answer.fields["Cache-Control"]?.contains("public") == false)

@@ -139,14 +139,16 @@ private func status(
 }
 
 private func shared(
-  _ method: HTTPMethod = .get, fields: HTTPFields, origins: AllowedOrigins
+  _ method: HTTPMethod = .get, _ target: String = "/", fields: HTTPFields = [:],
+  origins: AllowedOrigins = .only([]), sharesTokens: Bool = false
 ) async throws -> HTTPResponse {
   let policy = CrossOriginPolicy(
-    origins: origins, requestFields: ["Range", "X-Request-Id"], exposedFields: ["ETag", "Location"])
+    origins: origins, sharesTokens: sharesTokens, requestFields: ["Range", "X-Request-Id"],
+    exposedFields: ["ETag", "Location"])
   let router = Router(routes: [
     Route(.get, "/", { _, _ in HTTPResponse(.ok) }), Route(.delete, "/", { _, _ in HTTPResponse(.noContent) }),
   ]) { _, _ in HTTPResponse(.notFound) }
-  let request = try HTTPRequest(method: method, target: "/", fields: fields)
+  let request = try HTTPRequest(method: method, target: target, fields: fields)
   return try await CrossOriginSharing(policy, router).respond(to: request).response
 }
 
@@ -168,7 +170,7 @@ private func shared(
     let response = try await shared(fields: ["Origin": "https://app.example"], origins: app)
     #expect(response.fields["Access-Control-Allow-Origin"] == "https://app.example")
     #expect(response.fields["Access-Control-Expose-Headers"] == "ETag, Location")
-    #expect(response.fields["Vary"] == "Origin")
+    #expect(response.fields["Vary"] == "Origin, Referer")
   }
 
   @Test func aPageOfAnotherOriginMayNot() async throws {
@@ -176,19 +178,69 @@ private func shared(
       let response = try await shared(fields: ["Origin": origin], origins: app)
       #expect(!response.fields.contains("Access-Control-Allow-Origin"))
       #expect(!response.fields.contains("Cross-Origin-Resource-Policy"))
-      #expect(response.fields["Vary"] == "Origin")
+      #expect(response.fields["Vary"] == "Origin, Referer")
     }
   }
 
-  @Test func anAnswerWithoutOriginAlsoVariesByIt() async throws {
-    #expect(try await shared(fields: [:], origins: app).fields["Vary"] == "Origin")
+  @Test(
+    "a page of an allowed origin may embed what it doesn't read",
+    arguments: [
+      ("https://app.example/", "cross-origin"), ("https://app.example/talks/7?x", "cross-origin"),
+      ("https://app.example", "cross-origin"), ("https://app.example.evil.example/", nil), ("null", nil), ("", nil),
+      ("https://evil.example/https://app.example/", nil), ("https://app.example@evil.example/", nil),
+    ])
+  func embedding(_ page: String, _ policy: String?) async throws {
+    let response = try await shared(fields: ["Referer": page], origins: app)
+    #expect(response.fields["Cross-Origin-Resource-Policy"] == policy)
+    #expect(!response.fields.contains("Access-Control-Allow-Origin"))
+    #expect(response.fields["Vary"] == "Origin, Referer")
+    let foreign = try await shared(fields: ["Referer": page, "Origin": "https://evil.example"], origins: app)
+    #expect(!foreign.fields.contains("Cross-Origin-Resource-Policy"))
+  }
+
+  @Test(
+    "every page may read an answer to GET or HEAD with a token, if there are tokens",
+    arguments: ["/?token=x", "/none?a=1&token=", "/?token=x&token=y"],
+    [[:], ["Origin": "https://evil.example"], ["Origin": "https://app.example"]] as [HTTPFields])
+  func tokens(_ target: String, _ fields: HTTPFields) async throws {
+    for method in [HTTPMethod.get, .head] {
+      let response = try await shared(method, target, fields: fields, origins: app, sharesTokens: true)
+      #expect(response.fields["Access-Control-Allow-Origin"] == "*")
+      #expect(response.fields["Cross-Origin-Resource-Policy"] == "cross-origin")
+      #expect(response.fields["Access-Control-Expose-Headers"] == "ETag, Location")
+      #expect(!response.fields.contains("Vary"))
+    }
+    for (method, target, shares) in [
+      (HTTPMethod.delete, target, true), (.get, "/?tokens=x", true), (.get, target, false),
+    ] {
+      let response = try await shared(method, target, fields: ["Origin": "https://evil.example"], sharesTokens: shares)
+      #expect(!response.fields.contains { $0.name.hasPrefix("Access-Control") })
+      #expect(!response.fields.contains("Cross-Origin-Resource-Policy"))
+    }
+  }
+
+  @Test(
+    "every page may ask to send GET and HEAD, if there are tokens",
+    arguments: [("GET", true), ("HEAD", true), ("DELETE", false), ("POST", false), ("get", false)])
+  func tokenPreflights(_ method: String, _ isPermitted: Bool) async throws {
+    let fields: HTTPFields = ["Origin": "https://evil.example", "Access-Control-Request-Method": method]
+    let response = try await shared(.options, fields: fields, origins: app, sharesTokens: true)
+    #expect(response.status == .noContent)
+    #expect(response.fields["Access-Control-Allow-Origin"] == (isPermitted ? "*" : nil))
+    #expect(response.fields["Access-Control-Allow-Methods"] == (isPermitted ? "GET, HEAD" : nil))
+    #expect(
+      response.fields["Access-Control-Allow-Headers"] == (isPermitted ? "Range, If-None-Match, If-Range" : nil))
+    let without = try await shared(.options, fields: fields, origins: app)
+    #expect(!without.fields.contains { $0.name.hasPrefix("Access-Control") })
   }
 
   @Test func ifAnyOriginIsAllowedAllGetTheSameAnswer() async throws {
-    let response = try await shared(fields: ["Origin": "null"], origins: .any)
-    #expect(response.fields["Access-Control-Allow-Origin"] == "*")
-    #expect(response.fields["Cross-Origin-Resource-Policy"] == "cross-origin")
-    #expect(!response.fields.contains("Vary"))
+    for fields in [["Origin": "null"], ["Origin": "https://app.example"], [:]] as [HTTPFields] {
+      let response = try await shared(fields: fields, origins: .any)
+      #expect(response.fields["Access-Control-Allow-Origin"] == "*")
+      #expect(response.fields["Cross-Origin-Resource-Policy"] == "cross-origin")
+      #expect(!response.fields.contains("Vary"))
+    }
   }
 
   @Test func aPreflightIsAnswered() async throws {

@@ -23,8 +23,8 @@ func responder(
     setting: "--allowed-hosts or STILLWAVE_ALLOWED_HOSTS", checksHost: !context.access.hasKeys, responder)
   if configuration.basePath != .root { responder = BasePathResponder(configuration.basePath, responder) }
   responder = ContentCoder(responder)
-  guard configuration.corsOrigins != .only([]) else { return responder }
-  return CrossOriginSharing(.service(configuration.corsOrigins), responder)
+  guard let policy = CrossOriginPolicy(configuration) else { return responder }
+  return CrossOriginSharing(policy, responder)
 }
 
 /// Returns the responder of the operators' own port: health, readiness, and metrics, without a key.
@@ -50,15 +50,19 @@ extension ServiceRoute {
 /// Returns the function that formats the server's own refusals, which occur before there is a request.
 func refusal(_ configuration: Configuration) -> @Sendable (Problem, HTTPFields) -> HTTPResponse {
   let base = configuration.basePath
-  guard configuration.corsOrigins != .only([]) else { return { problem, _ in base.prefixing(problem.response()) } }
-  let policy = CrossOriginPolicy.service(configuration.corsOrigins)
+  guard let policy = CrossOriginPolicy(configuration) else {
+    return { problem, _ in base.prefixing(problem.response()) }
+  }
   return { problem, fields in policy.sharing(base.prefixing(problem.response()), withRequestOf: fields) }
 }
 
 extension CrossOriginPolicy {
-  fileprivate static func service(_ origins: AllowedOrigins) -> CrossOriginPolicy {
-    CrossOriginPolicy(
-      origins: origins,
+  /// The policy of the service; nil if it has nothing to share.
+  init?(_ configuration: Configuration) {
+    let hasKeys = configuration.keysPath != nil
+    guard hasKeys || configuration.corsOrigins != .only([]) else { return nil }
+    self.init(
+      origins: configuration.corsOrigins, sharesTokens: hasKeys,
       requestFields: [
         "Accept", "Authorization", "Content-Disposition", "Content-Type", "Idempotency-Key", "If-Match",
         "If-None-Match", "If-Range", "Last-Event-ID", "Range", "Traceparent", "Tus-Resumable", "Upload-Checksum",
@@ -69,8 +73,9 @@ extension CrossOriginPolicy {
       exposedFields: [
         "Accept-Ranges", "Content-Disposition", "Content-Range", "ETag", "Idempotency-Replayed", "Link", "Location",
         "RateLimit", "RateLimit-Policy", "Retry-After",
-        "Stillwave-Available-Frames", "Stillwave-Complete", "Stillwave-Estimated-Frames", "Stillwave-Left-Out",
-        "Stillwave-Recording", "Stillwave-Start-Frame", "Stillwave-Total-Frames",
+        "Stillwave-Available-Frames", "Stillwave-Columns", "Stillwave-Complete", "Stillwave-Encoding",
+        "Stillwave-Estimated-Frames", "Stillwave-Left-Out", "Stillwave-Recording", "Stillwave-Scale",
+        "Stillwave-Start-Frame", "Stillwave-Total-Frames", "Stillwave-Warnings",
         "Tus-Checksum-Algorithm", "Tus-Extension", "Tus-Max-Size", "Tus-Resumable", "Tus-Version", "Upload-Expires",
         "Upload-Length",
         "Upload-Metadata", "Upload-Offset", "WWW-Authenticate", "X-Request-Id",

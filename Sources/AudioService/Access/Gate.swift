@@ -48,7 +48,9 @@ final class Gate: Sendable {
     var isShared = false
     if case .token = grant { isShared = request.method.isSafe }
     let finish: @Sendable (HTTPResponse) -> HTTPResponse = { [isShared] response in
-      var response = isShared ? Self.sharing(response) : response
+      var response = response
+      // A token in a page's address must not reach the sites that the page links to.
+      if isShared { response.fields["Referrer-Policy"] = "no-referrer" }
       for (name, value) in rate ?? [:] { response.fields[name] = value }
       return response
     }
@@ -63,14 +65,6 @@ final class Gate: Sendable {
         return finish(try result.get())
       }
     }
-  }
-
-  /// A token may be used in another site's page, which couldn't embed an image or a sound otherwise.
-  private static func sharing(_ response: HTTPResponse) -> HTTPResponse {
-    var response = response
-    response.fields["Cross-Origin-Resource-Policy"] = "cross-origin"
-    response.fields["Referrer-Policy"] = "no-referrer"
-    return response
   }
 
   /// Refuses a request for a path or method that has no route. With keys, only callers with a valid one learn that.
