@@ -179,6 +179,74 @@ static const unsigned char viewer_css[] = {
 #embed "viewer/viewer.css"
 };
 
+// What other pages embed, and the documentation with its guides.
+static const unsigned char embed_html[] = {
+#embed "embed.html"
+};
+static const unsigned char embed_js[] = {
+#embed "embed/page.js"
+};
+static const unsigned char embed_css[] = {
+#embed "embed/page.css"
+};
+static const unsigned char docs_html[] = {
+#embed "docs.html"
+};
+static const unsigned char docs_js[] = {
+#embed "docs/docs.js"
+};
+static const unsigned char docs_css[] = {
+#embed "docs/docs.css"
+};
+static const unsigned char markdown_js[] = {
+#embed "docs/markdown.js"
+};
+static const unsigned char yaml_js[] = {
+#embed "docs/yaml.js"
+};
+static const unsigned char stillwave_js[] = {
+#embed "../../embed/stillwave.js"
+};
+static const unsigned char spectrogram_js[] = {
+#embed "../../embed/spectrogram.js"
+};
+static const unsigned char api_md[] = {
+#embed "../../docs/api.md"
+};
+static const unsigned char embedding_md[] = {
+#embed "../../docs/embedding.md"
+};
+static const unsigned char labels_md[] = {
+#embed "../../docs/labels.md"
+};
+static const unsigned char formats_md[] = {
+#embed "../../docs/formats.md"
+};
+static const unsigned char clients_md[] = {
+#embed "../../docs/clients.md"
+};
+static const unsigned char operating_md[] = {
+#embed "../../docs/operating.md"
+};
+static const unsigned char proxies_md[] = {
+#embed "../../docs/proxies.md"
+};
+static const unsigned char cluster_md[] = {
+#embed "../../docs/cluster.md"
+};
+static const unsigned char security_md[] = {
+#embed "../../docs/security.md"
+};
+static const unsigned char fences_md[] = {
+#embed "../../docs/fences.md"
+};
+static const unsigned char how_it_works_md[] = {
+#embed "../../docs/how-it-works.md"
+};
+static const unsigned char benchmarks_md[] = {
+#embed "../../docs/benchmarks.md"
+};
+
 #define FILE(name, bytes) {name, bytes, sizeof bytes}
 const struct stillwave_file stillwave_viewer_files[] = {
   FILE("index.html", index_html),
@@ -237,5 +305,28 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("wav.js", wav_js),
   FILE("words.js", words_js),
   FILE("viewer.css", viewer_css),
+  FILE("embed.html", embed_html),
+  FILE("embed.js", embed_js),
+  FILE("embed.css", embed_css),
+  FILE("docs.html", docs_html),
+  FILE("docs.js", docs_js),
+  FILE("docs.css", docs_css),
+  FILE("markdown.js", markdown_js),
+  FILE("yaml.js", yaml_js),
+  FILE("stillwave.js", stillwave_js),
+  FILE("spectrogram.js", spectrogram_js),
+  FILE("api.md", api_md),
+  FILE("embedding.md", embedding_md),
+  FILE("labels.md", labels_md),
+  FILE("formats.md", formats_md),
+  FILE("clients.md", clients_md),
+  FILE("operating.md", operating_md),
+  FILE("proxies.md", proxies_md),
+  FILE("cluster.md", cluster_md),
+  FILE("security.md", security_md),
+  FILE("fences.md", fences_md),
+  FILE("how-it-works.md", how_it_works_md),
+  FILE("benchmarks.md", benchmarks_md),
+  FILE("problems.txt", stillwave_problems),
 };
 const size_t stillwave_viewer_file_count = sizeof stillwave_viewer_files / sizeof *stillwave_viewer_files;

@@ -31,7 +31,8 @@ import Webhooks
         default: recording
         }
       return route.pattern.replacing("{id}", with: id).replacing("{track}", with: track)
-        .replacing("{code}", with: "not_found")
+        .replacing("{code}", with: "not_found").replacing("/embed/{file}", with: "/embed/stillwave.js")
+        .replacing("/oembed", with: "/oembed?url=http://localhost/embed%23recording=\(recording)")
     }
   }
 
@@ -80,7 +81,7 @@ import Webhooks
       let body = route.rule == .anyKey ? "{\"recording\":\"\(ours.recording)\",\"scopes\":[\"write\"]}" : ""
       var cells: [String] = []
       for key in [nil, "nobody-has-this-secret-0123456789", wrongScope, "theirs", foreign, "old"] {
-        let status = try await keyed.status(route.method, path, key: key, body: body)
+        let status = try await keyed.status(route.method, path, key: key, fields: ["Host": "localhost"], body: body)
         cells.append("\(status)")
         let isOpen = route.rule == .everyone
         switch key {

@@ -102,7 +102,9 @@ import Waveform
     let recording = try bench.recording(state: .queued)
     try bench.makeWaveform(of: recording)
     let track = try bench.labelTrack(of: recording).id.text
-    for operation in document.operations where operation.method == "GET" && !operation.path.hasSuffix("/spectrum") {
+    // These two have parameters without which they can't be asked.
+    let wanting = ["/v1/recordings/{id}/spectrum", "/oembed"]
+    for operation in document.operations where operation.method == "GET" && !wanting.contains(operation.path) {
       let path = path(of: operation, recording.id.text, track)
       let (defaults, others) = try document.queryDefaults(method: operation.method, path: operation.path)
       // Parameters that need a certain field are excluded.
@@ -230,7 +232,7 @@ import Waveform
 
   @Test func operatorsRequestsAreAsDescribed() async throws {
     let bench = try TestBench()
-    for path in ["/healthz", "/readyz", "/readyz?own=1", "/metrics", "/openapi.yaml", "/", "/?recording=1"] {
+    for path in ["/healthz", "/readyz", "/readyz?own=1", "/metrics", "/openapi.yaml", "/", "/?recording=1", "/docs"] {
       try await check(bench, .get, path, 200)
     }
     let full = try TestBench { $0.reservedDiskBytes = .max }

@@ -26,6 +26,11 @@ func problem(for error: RequestError) -> Problem {
   case .noSuchNoisyRecording(let id):
     Problem("not_found", "There is no recording “\(id)” to learn from.", parameter: "recording")
   case .noSuchProblem(let code): Problem("not_found", "There is no problem with the code “\(code)”.", parameter: "code")
+  case .notEmbeddable:
+    Problem(
+      "not_found",
+      "“url” must be an address of this service with a recording: …/embed#recording=… or a link of the viewer.",
+      parameter: "url")
 
   // The header fields.
   case .invalidField(let name, let expected):

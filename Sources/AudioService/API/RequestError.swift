@@ -19,6 +19,8 @@ enum RequestError: Error, Equatable, Sendable {
   case noSuchOverlay(String)
   /// The page of a problem with this code.
   case noSuchProblem(String)
+  /// An address that isn't one of this service's own that can be embedded.
+  case notEmbeddable
 
   // The header fields.
   case invalidField(String, Expectation)

@@ -24,6 +24,7 @@ func routes(_ context: Context) -> [ServiceRoute] {
   let usage = UsageRequests(context: context)
   let operations = Operations(context: context)
   let base = context.configuration.basePath
+  let pages = PublicPages(context.configuration, mediaOrigin: context.redirects?.origin)
   return [
     ServiceRoute(.post, "/v1/recordings", .newUpload, uploads.create),
     ServiceRoute(.get, "/v1/recordings", .key(.read), recordings.list),
@@ -82,5 +83,9 @@ func routes(_ context: Context) -> [ServiceRoute] {
     ServiceRoute(.get, "/openapi.yaml", open: operations.openAPI),
     ServiceRoute(.get, "/problems/{code}", open: { try ProblemPages.read(at: base, $0, $1) }),
     ServiceRoute(.get, "/", open: operations.page),
+    ServiceRoute(.get, "/docs", open: pages.docs),
+    ServiceRoute(.get, "/embed", open: pages.embed),
+    ServiceRoute(.get, "/embed/{file}", open: pages.script),
+    ServiceRoute(.get, "/oembed", open: pages.oEmbed),
   ]
 }

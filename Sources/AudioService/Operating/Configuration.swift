@@ -19,6 +19,8 @@ package struct Configuration: Sendable {
   package var allowedHosts: Set<String> = []
   /// Origins whose pages may use the service from a browser; none by default.
   package var corsOrigins = AllowedOrigins.only([])
+  /// Origins whose pages may show `/embed` in a frame; none by default.
+  package var embedOrigins = AllowedOrigins.only([])
   /// Which caches may keep responses that never change.
   package var cacheScope = CacheScope.private
   /// The path under which a proxy serves the service, if that isn't the root. `BasePathResponder` adds it to absolute

@@ -92,10 +92,12 @@ extension Setting {
       "allowed-hosts", "NAMES",
       "Names that requests may be sent to besides IP addresses and loopback names, separated by commas.",
       default: "none", set: setHosts),
-    Setting(
-      "cors-origin", "ORIGINS",
-      "Origins whose pages may use the service, separated by commas: https://app.example.com, or * for any.",
-      default: "none", set: setOrigins),
+    .origins(
+      "cors-origin", \.corsOrigins,
+      "Origins whose pages may use the service, separated by commas: https://app.example.com, or * for any."),
+    .origins(
+      "embed-origins", \.embedOrigins,
+      "Origins whose pages may show /embed in a frame, separated by commas: https://blog.example.com, or * for any."),
     .networks(
       "trusted-proxies", \.trustedProxies,
       "Proxies whose X-Forwarded-For names the client, for example 127.0.0.1,10.0.0.0/8."),
@@ -192,6 +194,16 @@ extension Setting {
     }
   }
 
+  private static func origins(_ name: String, _ path: any Property<AllowedOrigins>, _ help: String) -> Setting {
+    Setting(name, "ORIGINS", help, default: "none") { (text: String, configuration) throws(SettingError) in
+      let isAny = text.filter { $0 != "," && $0 != " " } == "*"
+      let origins = try elements(
+        isAny ? "" : text, { Origin($0) },
+        orThrow: { "--\(name) takes origins such as https://app.example.com, or * alone; “\($0)” is neither." })
+      configuration[keyPath: path] = isAny ? .any : .only(Set(origins))
+    }
+  }
+
   /// Parses elements separated by commas or spaces. Throws `message` for the first text that `make` returns nil for.
   private static func elements<Element>(
     _ text: String, _ make: (String) -> Element?, orThrow message: (String) -> String
@@ -274,14 +286,6 @@ extension Setting {
       throw SettingError("--hook must be an absolute http or https URL, and needs the package libcurl4.")
     }
     configuration.hookURL = text
-  }
-
-  private static func setOrigins(_ text: String, _ configuration: inout Configuration) throws(SettingError) {
-    let isAny = text.filter { $0 != "," && $0 != " " } == "*"
-    let origins = try elements(
-      isAny ? "" : text, { Origin($0) },
-      orThrow: { "--cors-origin takes origins such as https://app.example.com, or * alone; “\($0)” is neither." })
-    configuration.corsOrigins = isAny ? .any : .only(Set(origins))
   }
 
   private static func setBasePath(_ text: String, _ configuration: inout Configuration) throws(SettingError) {

@@ -2,7 +2,7 @@ import CViewer
 import HTTP
 import Storage
 
-/// The page at `/` and its files, all of them embedded in the program.
+/// The pages and their files, all of them embedded in the program.
 ///
 /// The files aren't part of the API, and so not of openapi.yaml: their names may change with every release.
 enum ViewerFiles {
@@ -14,28 +14,35 @@ enum ViewerFiles {
       return .now(HTTPResponse(file, for: request))
     })
 
-  /// Returns the page itself. `mediaOrigin` is where requests for audio may be sent to; nil for nowhere else.
-  static func page(mediaOrigin: String?) -> Representation {
-    Representation(
-      embedded: sources["index.html", default: []], contentType: contentType("index.html"),
-      fields: pageFields(mediaOrigin: mediaOrigin))
+  /// Returns a page. `mediaOrigin` is where requests for audio may be sent to; nil for nowhere else. `ancestors`: the
+  /// source list of pages that may show it in a frame. `fields`: more fields.
+  static func page(
+    _ name: String = "index.html", mediaOrigin: String? = nil, ancestors: String = "'none'", fields: HTTPFields = [:]
+  ) -> Representation {
+    var all = pageFields(mediaOrigin: mediaOrigin, ancestors: ancestors)
+    for (name, value) in fields { all[name] = value }
+    return file(name, fields: all)
+  }
+
+  /// Returns a file with these fields.
+  static func file(_ name: String, fields: HTTPFields) -> Representation {
+    guard let bytes = sources[name] else { preconditionFailure("CViewer.c doesn't list \(name)") }
+    return Representation(embedded: bytes, contentType: contentType(name), fields: fields)
   }
 
   /// The page loads only its own files and the API's responses, and no text is turned into markup.
-  private static func pageFields(mediaOrigin: String? = nil) -> HTTPFields {
+  private static func pageFields(mediaOrigin: String? = nil, ancestors: String = "'none'") -> HTTPFields {
     let media = ["'self'", mediaOrigin].compactMap(\.self).joined(separator: " ")
     let policy = """
       default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; \
-      media-src \(media); base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'
+      media-src \(media); base-uri 'none'; form-action 'none'; frame-ancestors \(ancestors); \
+      require-trusted-types-for 'script'
       """
     return ["Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"]
   }
 
   private static let files: [String: Representation] = Dictionary(
-    uniqueKeysWithValues: sources.map { name, bytes in
-      let fields = name == "index.html" ? pageFields() : [:]
-      return (name, Representation(embedded: bytes, contentType: contentType(name), fields: fields))
-    })
+    uniqueKeysWithValues: sources.keys.map { ($0, $0.hasSuffix(".html") ? page($0) : file($0, fields: [:])) })
 
   /// The bytes of the files, by name.
   private static let sources: [String: [UInt8]] = {
@@ -56,6 +63,7 @@ enum ViewerFiles {
     case "js": "text/javascript; charset=utf-8"
     case "css": "text/css; charset=utf-8"
     case "svg": "image/svg+xml"
+    case "md", "txt": "text/plain; charset=utf-8"
     default: "text/html; charset=utf-8"
     }
   }

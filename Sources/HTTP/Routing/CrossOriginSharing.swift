@@ -1,12 +1,12 @@
 // Which pages of other origins may read responses (Fetch standard, "HTTP CORS protocol"), and which may embed them
 // without reading them, as `<img>` and `<audio>` do (Cross-Origin-Resource-Policy).
 //
-//   a configured origin        every response, read and embedded. A page sends its origin only with requests in CORS
-//                              mode; without them, the origin of Referer decides about embedding. No page can set either
-//   any origin                 responses to GET and HEAD with `?token=`, including refusals. Nothing but the address
-//                              grants access (there are no cookies), so a page that has it may use it. The answer is
-//                              the same for everyone, so caches may keep one. For the same reason any page may ask for
-//                              permission to send GET and HEAD, with the fields that players set
+//   a configured origin   every response, read and embedded. A page sends its origin only with requests in CORS mode;
+//                         without it, the origin of Referer decides about embedding. No page can set either
+//   any origin            responses to GET and HEAD with `?token=`, including refusals. Nothing but the address grants
+//                         access (there are no cookies), so a page that has it may use it. The response is the same for
+//                         everyone, so caches may keep one. For the same reason any page may ask for permission to send
+//                         GET and HEAD, with the fields that players set
 //
 // Tokens exist only with keys. Without keys, every request is served, so a token in the address means nothing and
 // shares nothing.

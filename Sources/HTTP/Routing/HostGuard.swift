@@ -42,6 +42,10 @@ package final class HostGuard: HTTPResponder {
   /// Whether a text is valid in a Host field.
   package static func isName(_ text: String) -> Bool { Authority(text, defaultPort: 80) != nil }
 
+  fileprivate static func isOrigin(_ text: String, of request: HTTPRequest) -> Bool {
+    (request.target.authority ?? request.fields["Host"]).map { isOwn(text, of: $0) } ?? false
+  }
+
   /// Responds with 403 `host_not_allowed` or `origin_not_allowed`, or else with the response of `next`.
   package func respond(to request: HTTPRequest) -> HTTPAnswer {
     if let objection = objection(to: request) { .now(objection.problem.response()) } else { next.respond(to: request) }
@@ -85,4 +89,10 @@ package final class HostGuard: HTTPResponder {
     guard let origin = Origin(text) else { return false }
     return origin.authority == Authority(host, defaultPort: origin.defaultPort)
   }
+}
+
+extension HTTPRequest {
+  /// Whether a text is the origin of the service, as far as the request says: its host and port are those that the
+  /// request was sent to, and its scheme may be the proxy's.
+  package func isSent(toOrigin text: String) -> Bool { HostGuard.isOrigin(text, of: self) }
 }

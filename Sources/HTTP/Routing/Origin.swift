@@ -33,6 +33,8 @@ struct Authority: Hashable, Sendable {
     port = number == defaultPort ? nil : number
   }
 
+  var text: String { (isV6 ? "[\(host)]" : host) + (port.map { ":\($0)" } ?? "") }
+
   /// Decodes escapes of unreserved characters: `%6c` is `l` (RFC 3986 §6.2.2.2). Necessary escapes stay.
   private static func decodingUnreserved(_ text: some StringProtocol) -> String {
     guard text.utf8.contains(ASCII.percent) else { return String(text) }
@@ -75,6 +77,9 @@ package struct Origin: Hashable, Sendable {
   let scheme: String
   let authority: Authority
 
+  /// Scheme, host, and port if it isn't the scheme's default.
+  var text: String { scheme + "://" + authority.text }
+
   var defaultPort: UInt16 { scheme == "https" ? 443 : 80 }
 
   /// Parses `http://…` or `https://…` with a host and an optional port. Fails for anything else: `null`, a path, a
@@ -96,6 +101,14 @@ package enum AllowedOrigins: Sendable, Equatable {
   case any
   /// Only these origins.
   case only(Set<Origin>)
+
+  /// The origins as a source list of a Content-Security-Policy (CSP 3 §2.3.1).
+  package var sourceList: String {
+    switch self {
+    case .any: "*"
+    case .only(let origins): origins.isEmpty ? "'none'" : origins.map(\.text).sorted().joined(separator: " ")
+    }
+  }
 
   func contains(_ text: String) -> Bool {
     switch self {

@@ -1,0 +1,166 @@
+"""What <stillwave-waveform> does in a page of another origin: keys, pointers, playback, forms, and what it looks like."""
+
+import json
+import os
+
+from firefox import Firefox
+from material import Service, speech_like, write_wav
+from webdriver import Browser, wait
+
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>A talk</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self' 'unsafe-inline' %(service)s; connect-src %(service)s; media-src %(service)s; style-src 'unsafe-inline'; require-trusted-types-for 'script'">
+<style>body { font: 1rem/1.5 system-ui; max-width: 40rem; margin: 1rem auto; padding: 0 1rem; color-scheme: light dark; } :root { color-scheme: light dark; }</style>
+<script type="module" src="%(service)s/embed/stillwave.js"></script>
+<h1>A talk</h1>
+<form id="form"><stillwave-waveform id="wave" name="part" recording="%(id)s" labels controls required %(more)s></stillwave-waveform><button>Send</button></form>
+<p>Some text below, in the page's own font.</p>
+<script>
+const wave = document.querySelector("#wave"), seen = [];
+for (const name of ["loadedmetadata", "timeupdate", "selectionchange", "zoomchange", "error", "play", "pause", "ended", "change"]) wave.addEventListener(name, () => seen.push(name));
+document.querySelector("form").addEventListener("submit", event => { event.preventDefault(); window.sent = [...new FormData(event.target)]; });
+const inside = selector => wave.shadowRoot.querySelector(selector);
+const drawn = () => { const canvas = inside(".fill canvas"), { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height); let count = 0; for (let k = 3; k < data.length; k += 4) if (data[k]) count++; return count; };
+</script>"""
+
+
+class Steps:
+    """Steps of one browser; each leaves the page as the next one expects it."""
+
+    def __init__(self, browser, service, pages, identifier):
+        self.browser, self.service, self.pages, self.id = browser, service, pages, identifier
+
+    def open(self, identifier=None, more=""):
+        self.browser.open(self.pages.put("/talk", PAGE % {"service": self.service.address, "id": identifier or self.id, "more": more}))
+        wait("the element has the recording", lambda: self.run("return wave.duration > 0"))
+        wait("the waveform is drawn", lambda: self.run("return drawn() > 3000"))
+
+    def run(self, script, *arguments):
+        return self.browser.run(script, *arguments)
+
+    def box(self):
+        return self.run("const { x, y, width, height } = inside('.wave').getBoundingClientRect(); return { x, y, width, height }")
+
+    def state(self):
+        return self.run("return { time: wave.currentTime, selection: wave.selection, visible: wave.visible, value: wave.value, valid: wave.checkValidity(), paused: wave.paused }")
+
+    def a_plain_page_shows_the_recording(self):
+        self.open()
+        assert abs(self.run("return wave.duration") - 60) < 0.01
+        assert "loadedmetadata" in self.run("return seen")
+        assert self.run("return inside('.wave').getAttribute('role')") == "slider"
+        assert self.run("return inside('.wave').getAttribute('aria-valuemax')") == "60"
+        wait("labels are shown", lambda: self.run("return inside('.labels').children.length") == 3)
+        assert self.run("return performance.getEntriesByType('resource').filter(e => e.name.includes('spectrogram')).length") == 0
+
+    def keys_move_zoom_and_select(self):
+        # No selection yet, so the form can't be sent.
+        assert self.state()["valid"] is False
+        self.run("inside('.wave').focus()")
+        self.browser.keys("\uE014", "\uE014")
+        wait("the arrow keys move the playhead", lambda: abs(self.state()["time"] - 1.2) < 0.01)
+        assert self.run("return inside('.wave').getAttribute('aria-valuetext')").startswith("0:01.2 of 1:00.0")
+        self.browser.keys(("\uE008", "\uE014"))
+        wait("Shift selects", lambda: self.state()["selection"] and abs(self.state()["selection"]["end"] - 1.8) < 0.01)
+        assert self.state()["value"] == "1.2-1.8" and self.state()["valid"]
+        self.browser.keys("+", "+")
+        wait("+ zooms in", lambda: abs(self.state()["visible"]["end"] - self.state()["visible"]["start"] - 15) < 0.01)
+        self.browser.keys("0")
+        wait("0 shows all", lambda: self.state()["visible"] == {"start": 0, "end": 60})
+        self.browser.keys("\uE010")
+        wait("End goes to the end", lambda: self.state()["time"] == 60)
+        self.browser.keys("\uE00C")
+        wait("Escape ends the selection", lambda: self.state()["selection"] is None)
+
+    def the_pointer_seeks_and_selects(self):
+        wait("the page rests", lambda: self.run("return window.rests()"))
+        box = self.box()
+        middle = box["y"] + box["height"] / 2
+        self.browser.drag((box["x"] + box["width"] * .25, middle), (box["x"] + box["width"] * .5, middle))
+        wait("a drag selects", lambda: self.state()["selection"] and abs(self.state()["selection"]["end"] - 30) < .5)
+        assert abs(self.state()["selection"]["start"] - 15) < .5, self.state()
+        # An edge can be moved.
+        self.browser.drag((box["x"] + box["width"] * .5, middle), (box["x"] + box["width"] * .75, middle))
+        wait("an edge moves", lambda: abs(self.state()["selection"]["end"] - 45) < .5)
+        assert abs(self.state()["selection"]["start"] - 15) < .5, self.state()
+        assert "change" in self.run("return seen")
+        self.run("document.querySelector('form button').click()")
+        assert self.run("return window.sent?.[0]?.[0]") == "part", self.run("return window.sent")
+        start, end = map(float, self.run("return window.sent[0][1]").split("-"))
+        assert abs(start - 15) < .5 and abs(end - 45) < .5, (start, end)
+        self.run("document.querySelector('form').reset()")
+        assert self.state()["selection"] is None, self.state()
+        self.browser.drag((box["x"] + box["width"] * .5, middle), (box["x"] + box["width"] * .5, middle), steps=1)
+        wait("a click seeks", lambda: abs(self.state()["time"] - 30) < .5)
+
+    def methods_and_events_are_the_media_elements(self):
+        self.run("seen.length = 0; wave.currentTime = 10; wave.selection = { start: 10, end: 10.4 }; return wave.play()")
+        wait("it plays to the end of the selection", lambda: self.state()["paused"] and abs(self.state()["time"] - 10.4) < .01)
+        events = self.run("return seen")
+        assert all(name in events for name in ("play", "pause", "timeupdate", "selectionchange")), events
+        assert "change" not in events
+        self.run("seen.length = 0; wave.visible = { start: 5, end: 8 }")
+        wait("zoomchange", lambda: "zoomchange" in self.run("return seen"))
+        assert self.run("return !inside('.scroller').hidden")
+        self.run("wave.setAttribute('start', '20'); wave.setAttribute('end', '30')")
+        wait("attributes move the window", lambda: self.state()["visible"] == {"start": 20, "end": 30})
+
+    def errors_have_a_code(self):
+        self.run("seen.length = 0; wave.setAttribute('recording', '0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b')")
+        wait("an error", lambda: "error" in self.run("return seen"))
+        assert self.run("return [wave.error.code, wave.error.status, !inside('.message').hidden]") == ["not_found", 404, True]
+        self.run("wave.setAttribute('recording', 'none')")
+        wait("an error in the id", lambda: self.run("return wave.error.code") == "invalid_recording")
+        self.run("wave.setAttribute('recording', arguments[0])", self.id)
+        wait("it recovers", lambda: self.run("return wave.error === null && wave.duration > 0"))
+
+    def two_hours_open_like_two_minutes(self):
+        figures = {}
+        for name in ("two minutes.wav", "two hours.wav"):
+            self.open(self.service.named(name)["id"])
+            figures[name] = self.run("return performance.getEntriesByType('resource').filter(e => e.name.includes('/v1/')).map(e => e.encodedBodySize || e.transferSize)")
+        print("    requests:", {name: len(sizes) for name, sizes in figures.items()}, flush=True)
+        assert len(figures["two hours.wav"]) <= len(figures["two minutes.wav"]) + 2
+
+
+def check(binary, kinds, pages, folder, pictures):
+    failures = 0
+    options = type("Open", (Service,), {"options": ("--cors-origin", pages.origin)})
+    rate, speech = 8000, speech_like(60, 8000, 3)
+    with options(binary) as service:
+        identifier = service.upload(write_wav(folder + "/talk.wav", speech, rate))
+        service.upload(write_wav(folder + "/two minutes.wav", speech, rate, repeats=2))
+        service.upload(write_wav(folder + "/two hours.wav", speech, rate, repeats=120))
+        labels = "WEBVTT\n\n00:02.000 --> 00:06.000\nWelcome\n\n00:10.000 --> 00:16.000\nThe first thing\n\n00:40.000 --> 00:55.000\nThank you\n"
+        status, _, body = service.request("POST", f"/v1/recordings/{identifier}/labels", labels.encode(), {"Content-Type": "text/vtt"})
+        assert status == 201, body
+        for kind in kinds:
+            with kind() as browser:
+                steps = Steps(browser, service, pages, identifier)
+                for name in [name for name in vars(Steps) if "_" in name.strip("_") and not name.startswith("__")]:
+                    try:
+                        getattr(steps, name)()
+                        print(f"  {kind.__name__}: {name.replace('_', ' ')}", flush=True)
+                    except Exception as error:  # noqa: BLE001
+                        failures += 1
+                        print(f"  {kind.__name__}: {name.replace('_', ' ')}: FAILED: {type(error).__name__} {error}", flush=True)
+                        browser.screenshot(os.path.join(pictures, f"failed {kind.__name__} {name}.png"))
+                if kind is Browser:
+                    show(steps, browser, pictures)
+    return failures
+
+
+def show(steps, browser, pictures):
+    """Takes pictures for people to look at."""
+    for name, size, dark, touch in [("page", (900, 700), False, False), ("page dark", (900, 700), True, False), ("phone", (390, 844), False, True), ("phone dark", (390, 844), True, True)]:
+        browser.size(*size, ratio=2, touch=touch)
+        browser.dark(dark)
+        steps.open(more="style='margin-block: 1rem'")
+        steps.run("wave.currentTime = 4; wave.selection = { start: 10, end: 16 }")
+        wait("labels", lambda: steps.run("return inside('.labels').children.length") == 3)
+        wait("the page rests", lambda: steps.run("return window.rests()"))
+        browser.screenshot(os.path.join(pictures, f"{name}.png"))
+    steps.run("wave.visible = { start: 8, end: 20 }")
+    wait("the page rests", lambda: steps.run("return window.rests()"))
+    browser.screenshot(os.path.join(pictures, "phone dark zoomed.png"))
+    browser.size(1440, 900)
+    browser.dark(False)
