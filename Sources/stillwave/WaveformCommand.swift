@@ -1,5 +1,6 @@
 import ArgumentParser
 import Processing
+import Terms
 import Waveform
 
 struct WaveformCommand: ParsableCommand {

@@ -1,5 +1,6 @@
 import AudioIO
 import Foundation
+import Terms
 import Testing
 import Waveform
 

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationXML
+import Terms
 import Testing
 
 @testable import Waveform

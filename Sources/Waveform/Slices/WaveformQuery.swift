@@ -1,12 +1,4 @@
-/// The lanes of a recording that a slice shows.
-package enum ChannelSelection: Sendable, Hashable {
-  /// The mean of the channels, per frame.
-  case mix
-  /// Each channel.
-  case split
-  /// One channel, counted from 0.
-  case channel(Int)
-}
+import Terms
 
 /// The values that a slice contains for each pixel.
 package struct Measures: OptionSet, Sendable, Hashable {

@@ -5,20 +5,16 @@
 //            channel), measures, bits, sample rate, channels, frames of the recording
 //   pixels   16-bit numbers: all of `data`, then all of `rms`, then all of `average`
 
+import Terms
+
 extension WaveformWindow {
   /// Number of words.
   package static let wordCount = 9
 
   /// The window as words. Only for a window of a finished recording.
   package var words: [Int64] {
-    let lanes: Int64 =
-      switch query.channels {
-      case .mix: -2
-      case .split: -1
-      case .channel(let channel): Int64(channel)
-      }
-    return [
-      Int64(scale), firstPixel, Int64(pixelCount), lanes, Int64(query.measures.rawValue), Int64(query.bits.rawValue),
+    [
+      Int64(scale), firstPixel, Int64(pixelCount), query.channels.word, Int64(query.measures.rawValue), Int64(query.bits.rawValue),
       Int64(extent.sampleRate), Int64(extent.channels), extent.availableFrames,
     ]
   }
@@ -30,14 +26,8 @@ extension WaveformWindow {
       (1...Int64(Self.pixelLimit)).contains(words[2]), (1...7).contains(words[4]),
       let bits = SampleBits(rawValue: Int(words[5])),
       (try? PyramidLayout(sampleRate: Int(words[6]), channels: Int(words[7]))) != nil,
-      (-2..<words[7]).contains(words[3])
+      let channels = ChannelSelection(word: words[3], channels: words[7])
     else { return nil }
-    let channels: ChannelSelection =
-      switch words[3] {
-      case -2: .mix
-      case -1: .split
-      default: .channel(Int(words[3]))
-      }
     let query = WaveformQuery(
       resolution: .scale(Int(words[0])), channels: channels, measures: Measures(rawValue: Int(words[4])), bits: bits)
     self.init(
