@@ -158,7 +158,8 @@ class Firefox(Actions):
         self.socket = self._connect(port)
         self.call("session.new", capabilities={})
         self.call("session.subscribe", events=["log.entryAdded"])
-        self.context = self.call("browsingContext.getTree")["contexts"][0]["context"]
+        # In the first window, the address bar has the focus: elements get no events of it, and keys press no buttons.
+        self.context = self.call("browsingContext.create", type="window")["context"]
         self.call("script.addPreloadScript", functionDeclaration=f"() => {{ {REST} }}")
 
     def _connect(self, port):

@@ -75,7 +75,7 @@ class AFileIsDroppedAndCleaned(Chapter):
         browser.run("document.activeElement.blur()")
         browser.drag(page.point(0.2), page.point(0.4))
         page.rest()
-        assert browser.run("return document.activeElement.id") == "wave", "the keys are the waveform's"
+        assert page.focused() == "wave", "the keys are the waveform's"
         assert not browser.run("return document.activeElement.matches(':focus-visible')"), "without a ring around it"
         start, end = page.field("mark")
         assert abs(start - 0.2 * 960) < 2 and abs(end - 0.4 * 960) < 2, (start, end)

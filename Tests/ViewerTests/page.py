@@ -161,6 +161,9 @@ class Page:
     def focus(self, selector="#wave"):
         self.browser.run("document.querySelector(arguments[0]).focus()", selector)
 
+    def focused(self):
+        return self.browser.run("return document.activeElement.id")
+
     def seen(self, selector):
         return self.browser.run(SEEN, selector)
 

@@ -67,7 +67,7 @@ class EverythingHasRoomAtAnySizeInAnyLanguage(Chapter):
             assert browser.run("return document.querySelector('#settings').ariaExpanded") == "true"
             browser.keys(ESCAPE)
             wait("and go", lambda: not page.seen("#cleaning"))
-            assert browser.run("return document.activeElement.id") == "settings"
+            assert page.focused() == "settings"
         browser.click("#show-keys")
         wait("the list of keys begins at its top", lambda: page.seen("#close-keys") > 20)
         assert browser.run("return document.querySelector('#keys').scrollTop") == 0

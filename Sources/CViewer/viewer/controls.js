@@ -89,6 +89,13 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
       if (event.detail && pressed && hasStayed && !isInSheet) stage.parts.wave.focus({ preventScroll: true });
     });
   }
+  // So do the keys of an element that is hidden or disabled while it has the focus, which would be lost otherwise.
+  /** @type {Element | null} */
+  let focused = null;
+  addEventListener("focusin", event => { focused = /** @type {Element} */ (event.target); });
+  new MutationObserver(() => {
+    if (focused?.closest("[hidden], :disabled")) stage.parts.wave.focus({ preventScroll: true });
+  }).observe(document.body, { subtree: true, attributeFilter: ["hidden", "disabled"] });
   stage.parts.tools.addEventListener("pointerdown", event => event.stopPropagation());
   for (const [key, meaning] of texts.keyList) {
     const [term, description] = [document.createElement("dt"), document.createElement("dd")];

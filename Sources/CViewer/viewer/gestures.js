@@ -231,8 +231,12 @@ function handle(element, opposite, stage, view, edge) {
     let moved = view.selection[edge] + direction * Math.max(frame, pixels * view.span / Math.max(1, stage.waves.width));
     if (Math.abs(moved - fixed) < frame) moved = fixed + direction * frame;
     view.select({ start: fixed, end: moved });
-    // Past the other end, it is the other handle that moves on.
-    if (edge === "start" ? moved > fixed : moved < fixed) requestAnimationFrame(() => opposite.focus({ preventScroll: true }));
+    const { start, end } = view.target;
+    if (moved < start || moved > end) view.pan(moved - (moved < start ? start : end), true);
+    // Past the other end, it is the other handle that moves on, also with a key that comes before the next frame.
+    if (edge === "start" ? moved < fixed : moved > fixed) return;
+    opposite.hidden = false;
+    opposite.focus({ preventScroll: true });
   });
 }
 

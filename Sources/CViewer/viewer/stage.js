@@ -72,6 +72,11 @@ export class Stage {
       this.ask();
     }).observe(this.parts.tools);
     view.moved.subscribe(() => this.ask());
+    view.selected.subscribe(() => {
+      const { from, to, tools } = this.parts;
+      // At once, because a press before the next frame must not reach a handle of nothing.
+      if (!view.selection) from.hidden = to.hidden = tools.hidden = true;
+    });
     tiles.arrived.subscribe(isCoarse => {
       this.#isDirty = true;
       this.#isOverviewDirty ||= isCoarse;
@@ -249,7 +254,6 @@ export class Stage {
 
   #placeHandles(/** @type {(seconds: number) => number} */ x, /** @type {number} */ width) {
     const { view, parts } = this, { selection } = view;
-    parts.from.hidden = parts.to.hidden = parts.tools.hidden = !selection;
     if (!selection) return;
     for (const [handle, seconds] of /** @type {[HTMLElement, number][]} */ ([[parts.from, selection.start], [parts.to, selection.end]])) {
       const at = x(seconds);
