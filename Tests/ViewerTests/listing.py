@@ -143,3 +143,14 @@ class RecordingsAreFoundRenamedAndDeleted(Chapter):
         self.service.upload(note, "note 36.wav")
         wait("the new one is listed, too", lambda: self.page.names()[0] == "note 36.wav")
         assert abs(place() - before) < 1, (before, place())
+
+    def a_slow_device_lists_all_too(self):
+        # An observer's changes arrive together, the earliest first.
+        with self.browser.preload("""
+          window.IntersectionObserver = class extends IntersectionObserver {
+            constructor(call, options) { super((entries, self) => call([{ isIntersecting: false }, ...entries], self), options); }
+          };"""):
+            self.page.open()
+        wait("the first are listed", lambda: len(self.page.names()) == 30)
+        self.browser.run("document.querySelector('#library').scrollTo(0, 1e6)")
+        wait("the rest is listed", lambda: len(self.page.names()) == len(self.service.recordings()))

@@ -68,8 +68,9 @@ export class Library {
       find("library").scrollTop = 0;
       void this.load(pageLength);
     }));
-    new IntersectionObserver(([entry]) => {
-      if (entry.isIntersecting && this.#cursor && !this.#loading) void this.#more();
+    // On a slow device, several changes arrive together, the last one last; only the place as it is now counts.
+    new IntersectionObserver(() => {
+      if (this.#cursor && !this.#loading && this.#isEndNear()) void this.#more();
     }, { root: find("library"), rootMargin: `${margin}px` }).observe(find("list-end"));
     session.changed.subscribe(() => {
       for (const { recording: { id } } of session.layers) if (this.#isCanceled(id)) this.#drop(id);
