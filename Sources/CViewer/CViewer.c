@@ -67,6 +67,9 @@ static const unsigned char language_js[] = {
 static const unsigned char library_js[] = {
 #embed "viewer/library.js"
 };
+static const unsigned char loading_js[] = {
+#embed "viewer/loading.js"
+};
 static const unsigned char main_js[] = {
 #embed "viewer/main.js"
 };
@@ -268,6 +271,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("icon.svg", icon_svg),
   FILE("language.js", language_js),
   FILE("library.js", library_js),
+  FILE("loading.js", loading_js),
   FILE("main.js", main_js),
   FILE("media.js", media_js),
   FILE("memory.js", memory_js),

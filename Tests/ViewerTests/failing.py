@@ -1,7 +1,28 @@
 import signal
 
 from chapter import Chapter
+from page import COPY
 from webdriver import wait
+
+# Pixels of the waveform, beside its middle line, that are drawn in full color and faintly.
+STRENGTHS = COPY + """
+  const { data, width, height } = copy(document.querySelector("#waves")), middle = Math.round(height / 2);
+  let [full, faint] = [0, 0];
+  for (let y = 0; y < height; y++) {
+    if (Math.abs(y - middle) < 3) continue;
+    for (let x = 0; x < width; x++) {
+      const alpha = data[4 * (y * width + x) + 3];
+      if (alpha > 200) full++;
+      else if (alpha) faint++;
+    }
+  }
+  return [full, faint];"""
+
+# Answers requests with 503 whose path fits an expression.
+UNAVAILABLE = """
+  window.answered ??= window.fetch;
+  window.fetch = (path, options) => (
+    /%s/.test(path) ? Promise.resolve(new Response("{}", { status: 503 })) : answered(path, options));"""
 
 
 class WhatFailsSaysSoAndGoesOn(Chapter):
@@ -50,3 +71,27 @@ class WhatFailsSaysSoAndGoesOn(Chapter):
                                           for recording in self.service.recordings()))
         # The browser logs the lost requests itself.
         self.browser.console()
+
+    def what_is_not_loaded_is_not_invented(self):
+        browser, page = self.browser, self.page
+        page.open(self.id("talk.wav"))
+        page.rest()
+        browser.run(UNAVAILABLE % "waveform[.]points")
+        page.focus()
+        browser.keys(*"++++++++")
+        wait("it is said", lambda: browser.text("#loading") == "Loading\u2026" and browser.shown("#loading"))
+        full, faint = browser.run(STRENGTHS)
+        assert not full and faint > 1000, f"what is known coarsely is drawn faintly: {full}, {faint}"
+        wait("and said again after some seconds", lambda: "slow to answer" in browser.text("#loading"))
+        browser.run("window.fetch = answered")
+        wait("it mends itself", lambda: browser.run(STRENGTHS)[0] > 1000 and not browser.shown("#loading"))
+        assert not browser.run(STRENGTHS)[1] and not browser.shown("#away")
+
+    def a_proxy_that_answers_in_its_place_is_seen_through(self):
+        browser, page = self.browser, self.page
+        browser.run(UNAVAILABLE % ".")
+        browser.keys("0", *"+++")
+        wait("the page says so", lambda: browser.shown("#away"))
+        browser.run("window.fetch = answered")
+        wait("and that it is back", lambda: not browser.shown("#away"))
+        wait("it is drawn", lambda: not browser.run(STRENGTHS)[1] and not browser.shown("#loading"))

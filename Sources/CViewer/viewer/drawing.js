@@ -13,6 +13,8 @@ import { leastGrowingExponent, tileLength } from "./tiles.js";
 export const fill = 0.94;
 /** Above this many pixels per frame the samples themselves are drawn, with dots if there is room. */
 const samplesFrom = 2.5, dotsFrom = 7;
+/** Points wider than this stand in for finer ones that aren't loaded, and are drawn faintly, in pixels. */
+const widest = 3, faintness = 0.35;
 
 /** A canvas that remembers its position and size: asking the page for them within a frame would force a layout. */
 export class Surface {
@@ -107,7 +109,7 @@ export function drawWaveforms(surface, window, layers, palette, gain, store) {
  * @param {import("./tiles.js").TileStore} store
  */
 function drawLane(surface, window, layer, palette, lane, middle, height, gain, store) {
-  const { pen, canvas } = surface, { waveform } = layer, colors = layer.role === "original" ? palette.original : palette.cleaned[layer.color];
+  const { canvas } = surface, { waveform } = layer, colors = layer.role === "original" ? palette.original : palette.cleaned[layer.color];
   const firstFrame = window.start * waveform.sampleRate, half = height / 2 * fill * gain;
   const framesPerPixel = (window.end - window.start) * waveform.sampleRate / canvas.width;
   const seen = Math.min(firstFrame + canvas.width * framesPerPixel, layer.revealed, waveform.totalFrames || Infinity);
@@ -125,9 +127,10 @@ function drawLane(surface, window, layer, palette, lane, middle, height, gain, s
       store.touch(waveform, tile);
       loaded = Math.max(loaded, tile.startFrame + tile.count * tile.scale);
       columns.add(tile, Math.min(lane, tile.channels - 1), left, left + span / framesPerPixel,
-        (tile.startFrame - firstFrame) / framesPerPixel, tile.scale / framesPerPixel);
+        (tile.startFrame - firstFrame) / framesPerPixel, tile.scale / framesPerPixel, tile.exponent === 0);
     }
   }
+  const { pen } = surface;
   columns.draw(pen, colors);
   // The front isn't drawn ahead of the points: it would have to go back if the job ends before they arrive.
   const front = Math.min(edge, (loaded - firstFrame) / framesPerPixel);
@@ -181,6 +184,8 @@ export class Columns {
     this.tops = new Float32Array(this.width).fill(NaN);
     this.bottoms = new Float32Array(this.width).fill(NaN);
     this.means = new Float32Array(this.width).fill(NaN);
+    /** Columns of points that are coarser than the picture. */
+    this.faint = new Uint8Array(this.width);
   }
 
   /**
@@ -191,13 +196,13 @@ export class Columns {
    * @param {number} to
    * @param {number} origin where point 0 begins, in pixels
    * @param {number} perPoint pixels of a point
+   * @param {boolean} [areSamples] points that are single samples are joined by lines; of others, only their range is known
    */
-  add({ count, channels, peaks, rms }, channel, from, to, origin, perPoint) {
+  add({ count, channels, peaks, rms }, channel, from, to, origin, perPoint, areSamples = false) {
     const first = Math.max(0, Math.ceil(from - 0.5)), end = Math.min(this.width, Math.ceil(to - 0.5));
     for (let x = first; x < end; x++) {
       let low, high, mean;
-      if (perPoint > 1.5) {
-        // Straight lines connect the middles of the points.
+      if (areSamples && perPoint > 1.5) {
         const place = (x + 0.5 - origin) / perPoint - 0.5, before = Math.floor(place), share = place - before;
         if (before >= count) break;
         const a = Math.max(0, before) * channels + channel, b = Math.min(count - 1, before + 1) * channels + channel;
@@ -218,6 +223,7 @@ export class Columns {
       this.tops[x] = high;
       this.bottoms[x] = low;
       this.means[x] = mean;
+      this.faint[x] = Number(!areSamples && perPoint > widest);
     }
   }
 
@@ -226,23 +232,27 @@ export class Columns {
    * @param {{ peak: string, rms: string }} colors
    */
   draw(pen, colors) {
-    const { tops, bottoms, means, width } = this;
+    const { tops, bottoms, means, faint } = this;
     pen.setTransform(1, 0, 0, 1, 0, 0);
-    pen.fillStyle = colors.peak;
-    // Neighbors that don't overlap are joined; otherwise thin lines would break.
-    this.#fill(pen, x => Math.max(tops[x], x && bottoms[x - 1] > tops[x] ? bottoms[x - 1] : tops[x]),
-      x => Math.min(bottoms[x], x && tops[x - 1] < bottoms[x] ? tops[x - 1] : bottoms[x]), width);
-    pen.fillStyle = colors.rms;
-    this.#fill(pen, x => Math.min(means[x], tops[x]), x => Math.max(-means[x], bottoms[x]), width);
+    for (const kind of faint.includes(1) ? [1, 0] : [0]) {
+      pen.globalAlpha = kind ? faintness : 1;
+      pen.fillStyle = colors.peak;
+      // Neighbors that don't overlap are joined; otherwise thin lines would break.
+      this.#fill(pen, x => Math.max(tops[x], x && bottoms[x - 1] > tops[x] ? bottoms[x - 1] : tops[x]),
+        x => Math.min(bottoms[x], x && tops[x - 1] < bottoms[x] ? tops[x - 1] : bottoms[x]), kind);
+      pen.fillStyle = colors.rms;
+      this.#fill(pen, x => Math.min(means[x], tops[x]), x => Math.max(-means[x], bottoms[x]), kind);
+    }
+    pen.globalAlpha = 1;
   }
 
-  /** Merges columns of equal height into one rectangle. */
+  /** Merges columns of equal height into one rectangle, of those that are faint or of the others. */
   #fill(/** @type {CanvasRenderingContext2D} */ pen, /** @type {(x: number) => number} */ top,
-    /** @type {(x: number) => number} */ bottom, /** @type {number} */ width) {
-    const { middle, half, most } = this, highest = Math.ceil(middle - most), lowest = Math.floor(middle + most);
+    /** @type {(x: number) => number} */ bottom, /** @type {number} */ kind) {
+    const { width, faint, middle, half, most } = this, highest = Math.ceil(middle - most), lowest = Math.floor(middle + most);
     let start = 0, y = NaN, end = NaN;
     for (let x = 0; x <= width; x++) {
-      const nextY = x < width ? Math.max(highest, Math.round(middle - top(x) * half - 0.5)) : NaN;
+      const nextY = x < width && faint[x] === kind ? Math.max(highest, Math.round(middle - top(x) * half - 0.5)) : NaN;
       const nextEnd = Math.min(lowest, Math.max(nextY + 1, Math.round(middle - bottom(x) * half + 0.5)));
       if (nextY === y && nextEnd === end) continue;
       if (end > y) pen.fillRect(start, y, x - start, end - y);

@@ -88,7 +88,7 @@ export class Service {
     if (key) headers.set("Idempotency-Key", key);
     if (match) headers.set("If-Match", match);
     const sent = body === undefined ? content : JSON.stringify(body);
-    for (let setbacks = 0; ;) {
+    for (let setbacks = 0, refusals = 0; ;) {
       const used = this.credentials.authorize(headers);
       /** @type {Response} */
       let answer;
@@ -105,6 +105,13 @@ export class Service {
       if (answer.ok) return answer;
       if (answer.status === 401) {
         if (!await this.credentials.replace(used)) throw new Refusal(texts.shareEnded, 401, "share_ended");
+        signal?.throwIfAborted();
+        continue;
+      }
+      // A proxy answers for a service that is away; a service that is only busy says itself that it is well.
+      const isInDoubt = answer.status === 502 || answer.status === 504 || answer.status === 503 && refusals++ > 0;
+      if (repeatable && isInDoubt && !await isWell()) {
+        await this.untilBack();
         signal?.throwIfAborted();
         continue;
       }
@@ -135,13 +142,14 @@ export class Service {
     this.reachable.emit(false);
     for (let delay = 500; ; delay = Math.min(5000, delay * 1.5)) {
       await pause(delay);
-      try {
-        if ((await fetch("healthz", { cache: "no-store" })).ok) break;
-      } catch { /* still away */ }
+      if (await isWell()) break;
     }
     this.reachable.emit(true);
   }
 }
+
+/** Whether the service answers. */
+const isWell = () => fetch("healthz", { cache: "no-store" }).then(answer => answer.ok, () => false);
 
 /**
  * Returns the seconds of `Retry-After`, which is a number or a date (RFC 9110 §10.2.3); 0 if it is missing, at most an

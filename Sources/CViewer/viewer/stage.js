@@ -1,6 +1,7 @@
 // @ts-check
 import { drawRuler, drawWaveforms, fill, Palette, Surface, wishes } from "./drawing.js";
 import { number } from "./language.js";
+import { LoadingNote } from "./loading.js";
 import { formatTime } from "./time.js";
 import { texts } from "./texts.js";
 
@@ -23,6 +24,8 @@ export class Stage {
   #isDirty = true;
   #isOverviewDirty = true;
   #plan = "";
+  /** @type {import("./tiles.js").Wish[]} */
+  #urgent = [];
   #nextWish = 0;
   #wishTimer = 0;
   #restTimer = 0;
@@ -45,6 +48,7 @@ export class Stage {
     this.session = session;
     this.tiles = tiles;
     this.palette = new Palette();
+    this.loading = new LoadingNote();
     const find = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
     const canvas = (/** @type {string} */ id) => /** @type {HTMLCanvasElement} */ (document.getElementById(id));
     this.overview = new Surface(canvas("overview-canvas"), () => this.redraw());
@@ -197,6 +201,8 @@ export class Stage {
     }
     if (this.#isOverviewDirty) drawWaveforms(this.overview, whole, layers, palette, this.fittingGain, tiles);
     this.#isDirty = this.#isOverviewDirty = false;
+    this.loading.update(this.#urgent.some(({ waveform, exponent, index }) => (
+      waveform.complete && !waveform.isForgotten && !waveform.isRefused && !waveform.tile(exponent, index))));
     this.#place();
     for (const paint of this.painters) paint();
   }
@@ -220,6 +226,7 @@ export class Stage {
     this.#plan = plan;
     this.#nextWish = time + wishPace;
     const { urgent, likely } = wishes(layers, target, width, whole, this.overview.canvas.width);
+    this.#urgent = urgent;
     this.tiles.want(urgent);
     clearTimeout(this.#restTimer);
     this.#restTimer = setTimeout(() => this.tiles.want([...urgent, ...likely]), restTime);

@@ -246,6 +246,8 @@ export const texts = {
 
   unreachable: "تعذّر الوصول إلى الخدمة. جارٍ إعادة المحاولة…",
   reachable: "عادت الخدمة.",
+  loading: "جارٍ التحميل…",
+  loadingLong: "الخدمة بطيئة في الرد. تجري المحاولة من جديد…",
   refused: status => `ردّت الخدمة بالحالة ${status}.`,
   problemBusy: "الخدمة مشغولة. حاول مرة أخرى بعد لحظات.",
   problemFull: "قرص الخدمة ممتلئ.",

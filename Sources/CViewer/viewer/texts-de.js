@@ -239,6 +239,8 @@ export const texts = {
 
   unreachable: "Der Dienst ist nicht erreichbar. Neuer Versuch …",
   reachable: "Der Dienst ist wieder da.",
+  loading: "Lädt …",
+  loadingLong: "Der Dienst antwortet nur langsam. Neuer Versuch …",
   refused: status => `Der Dienst hat mit Status ${status} geantwortet.`,
   problemBusy: "Der Dienst ist ausgelastet. Versuche es gleich noch einmal.",
   problemFull: "Der Speicher des Dienstes ist voll.",

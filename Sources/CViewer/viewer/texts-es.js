@@ -239,6 +239,8 @@ export const texts = {
 
   unreachable: "No se puede acceder al servicio. Reintentando…",
   reachable: "El servicio ha vuelto.",
+  loading: "Cargando…",
+  loadingLong: "El servicio tarda en responder. Se intenta de nuevo…",
   refused: status => `El servicio ha respondido con el estado ${status}.`,
   problemBusy: "El servicio está ocupado. Inténtalo de nuevo en un momento.",
   problemFull: "El disco del servicio está lleno.",

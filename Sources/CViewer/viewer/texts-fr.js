@@ -239,6 +239,8 @@ export const texts = {
 
   unreachable: "Le service est injoignable. Nouvel essai…",
   reachable: "Le service est de retour.",
+  loading: "Chargement…",
+  loadingLong: "Le service tarde à répondre. Nouvel essai…",
   refused: status => `Le service a répondu avec le code ${status}.`,
   problemBusy: "Le service est occupé. Réessayez dans un instant.",
   problemFull: "Le disque du service est plein.",

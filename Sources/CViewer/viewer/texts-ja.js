@@ -238,6 +238,8 @@ export const texts = {
 
   unreachable: "サービスに接続できません。再試行しています…",
   reachable: "サービスが復旧しました。",
+  loading: "読み込み中…",
+  loadingLong: "サービスの応答が遅れています。再試行しています…",
   refused: status => `サービスがステータス${status}を返しました。`,
   problemBusy: "サービスが混み合っています。しばらくしてからもう一度お試しください。",
   problemFull: "サービスのディスクがいっぱいです。",

@@ -244,6 +244,8 @@ export const texts = {
 
   unreachable: "The service can't be reached. Trying again…",
   reachable: "The service is back.",
+  loading: "Loading…",
+  loadingLong: "The service is slow to answer. Trying again…",
   refused: (/** @type {number} */ status) => `The service responded with status ${status}.`,
   problemBusy: "The service is busy. Try again in a moment.",
   problemFull: "The service's disk is full.",

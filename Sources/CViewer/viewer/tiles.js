@@ -1,5 +1,5 @@
 // @ts-check
-import { isAbort, pause, recordingPath } from "./service.js";
+import { isAbort, pause, recordingPath, Refusal } from "./service.js";
 import { Signal } from "./signal.js";
 
 // The waveform in tiles. A tile is 1024 points of one scale; scales are powers of two, 2^exponent frames a point, from
@@ -56,6 +56,8 @@ export class Waveform {
     this.complete = false;
     /** Whether it is no longer shown. */
     this.isForgotten = false;
+    /** Whether the service refuses its points for good. */
+    this.isRefused = false;
     this.learn(recording);
   }
 
@@ -190,15 +192,14 @@ export class TileStore {
         + `&scale=${2 ** exponent}&start=${start}&end=${end}`, { signal: control.signal });
       const tile = new Tile(exponent, index, await answer.arrayBuffer());
       if (tile.count > (waveform.tile(exponent, index)?.count ?? 0)) this.#keep(waveform, tile, answer.headers);
-      else {
-        // A job that begins again has less for a while, and another node may not have heard of the rest.
-        errand.isResting = true;
-        wish.tries = (wish.tries ?? 0) + 1;
-        await pause(TileStore.restTime * 2 ** Math.min(5, wish.tries - 1), control.signal);
-      }
+      // A job that begins again has less for a while, and another node may not have heard of the rest.
+      else await rest(errand);
     } catch (error) {
-      // If it is gone or refused, nothing is drawn; the list and the messages say why.
-      if (!isAbort(error)) this.#wishes = this.#wishes.filter(other => name(other) !== own);
+      if (error instanceof Refusal && error.status >= 400 && error.status < 500 && error.status !== 429) {
+        // The list and the messages say why.
+        waveform.isRefused = true;
+        this.#wishes = this.#wishes.filter(other => name(other) !== own);
+      } else if (!isAbort(error)) await rest(errand).catch(() => { });
     }
     if (this.#errands.get(own) === errand) this.#errands.delete(own);
     this.#send();
@@ -240,6 +241,17 @@ export class TileStore {
     for (const tile of waveform.tiles.values()) this.#used.delete(tile);
     waveform.tiles.clear();
   }
+}
+
+/**
+ * Waits before a wish is asked for again, longer each time.
+ * @param {Errand} errand
+ */
+function rest(errand) {
+  const { wish, control } = errand;
+  errand.isResting = true;
+  wish.tries = (wish.tries ?? 0) + 1;
+  return pause(TileStore.restTime * 2 ** Math.min(5, wish.tries - 1), control.signal);
 }
 
 /** @param {Wish} wish */
