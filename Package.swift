@@ -53,6 +53,8 @@ let package = Package(
     .target(name: "CPeaks"),
     // The loops of noise removal, for several instruction sets. Tests check them as they are released: vectorized.
     .target(name: "CKernels", cSettings: [.unsafeFlags(["-O2"])]),
+    // The networks for speech, likewise, and libsoxr, which is loaded when it is needed.
+    .target(name: "CVoice", cSettings: [.unsafeFlags(["-O2"])]),
 
     // The vocabulary that the siblings share.
     .target(name: "Terms", swiftSettings: strict),
@@ -72,12 +74,15 @@ let package = Package(
       name: "Denoise", dependencies: ["Terms", "CFFTW", "CKernels", "CPeaks"], swiftSettings: strict + computing,
       linkerSettings: [.linkedLibrary("m")]),
 
+    .target(
+      name: "Voice", dependencies: ["Terms", "CCrypto", "CFFTW", "CVoice"], swiftSettings: strict + computing,
+      linkerSettings: [.linkedLibrary("m")]),
     .target(name: "Loudness", dependencies: ["Terms", "CEBUR128"], swiftSettings: strict + computing),
 
     .target(
       name: "Processing",
       dependencies: [
-        "Terms", "AudioIO", "Labels", "Media", "Waveform", "Denoise", "Loudness", "CKernels", "CLinux",
+        "Terms", "AudioIO", "Labels", "Media", "Waveform", "Denoise", "Voice", "Loudness", "CKernels", "CLinux",
       ],
       swiftSettings: strict),
     .target(

@@ -1,9 +1,8 @@
 import CFFTW
-import Synchronization
+import Terms
 
-/// FFTW's planner is not thread-safe, and neither is the destruction of a plan. The value is whether it has the plan
-/// below.
-private let planner = Mutex(unsafe fftwf_import_wisdom_from_string(plan2304) == 1)
+/// Whether FFTW's planner has the plan below.
+private let hasWisdom = unsafe fftwf_import_wisdom_from_string(plan2304) == 1
 
 /// The plan for 2,304 numbers, 48 ms at 48 kHz, that FFTW found by measuring all of them: 1.5 µs on a Zen 5, compared
 /// with 3.4 for its estimate. `fftwf-wisdom -n -x cof2304 cob2304` prints it. Another version or build of FFTW ignores
@@ -39,7 +38,8 @@ private let plan2304 = """
   init(length: Int, isInverse: Bool, from source: Row, to target: Row) {
     let direction = isInverse ? FFTW_BACKWARD : FFTW_FORWARD
     var plan: fftwf_plan?
-    planner.withLock { _ in
+    FFTWPlanner.lock.withLock { _ in
+      _ = hasWisdom
       unsafe plan = fftwf_plan_dft_1d(
         Int32(length), Self.complex(source), Self.complex(target), direction, FFTW_ESTIMATE)
     }
@@ -47,7 +47,7 @@ private let plan2304 = """
     unsafe self.plan = plan
   }
 
-  deinit { planner.withLock { _ in unsafe fftwf_destroy_plan(plan) } }
+  deinit { FFTWPlanner.lock.withLock { _ in unsafe fftwf_destroy_plan(plan) } }
 
   /// Transforms `2 * length` numbers, real and imaginary parts in turn. Both pointers are aligned to 16 bytes.
   @unsafe
