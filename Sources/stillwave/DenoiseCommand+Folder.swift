@@ -7,7 +7,9 @@ import Synchronization
 import Terms
 
 // Several files at once. Each goes to the folder OUT/ under its own name, or with the extension of --format. Names are
-// settled before any work starts. A file that fails doesn't stop the others, but the exit status is then 1.
+// settled before any work starts. A file that fails doesn't stop the others, but the exit status is then 1. A result
+// appears under its name only when it is complete, so one that is there needn't be made again unless its source has
+// changed.
 
 extension DenoiseCommand {
   /// Whether a path is, or is meant to be, a folder.
@@ -17,8 +19,16 @@ extension DenoiseCommand {
     return path.hasSuffix("/")
   }
 
-  private struct Task {
+  fileprivate struct Task {
     let input, output: String
+    /// Whether the result is there already.
+    var isDone = false
+  }
+
+  /// A line of the manifest.
+  fileprivate struct Line: Encodable {
+    let input, output, state: String
+    var error: WorkerFailure?
   }
 
   func cleanAll() throws {
@@ -27,8 +37,16 @@ extension DenoiseCommand {
       if case .profile(let path) = noise.source { try Self.check(profile: path) }
       let tasks = try self.tasks()
       try Self.makeFolder(destination)
-      let failed = clean(tasks)
+      let manifest = try self.manifest.map { (path) throws(CommandFailure) in try Self.appending(to: path) }
+      defer { if let manifest { close(manifest) } }
+      let open = tasks.filter { !$0.isDone }
+      for task in tasks where task.isDone { Self.write(Line(task, "skipped"), to: manifest) }
+      let failed = clean(open, manifest)
       TemporaryFiles.shared.removeAll()
+      if progress != .json {
+        let counts = [(open.count - failed, "cleaned"), (tasks.count - open.count, "skipped"), (failed, "failed")]
+        StandardStreams.complain(counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", "))
+      }
       guard failed > 0 else { return }
       throw CommandFailure(
         code: "files_failed", detail: "\(Words.count(failed, "file")) of \(tasks.count) could not be cleaned.")
@@ -39,7 +57,7 @@ extension DenoiseCommand {
   }
 
   /// Cleans the files, several at a time. Returns the number of those that failed.
-  private func clean(_ tasks: [Task]) -> Int {
+  private func clean(_ tasks: [Task], _ manifest: Int32?) -> Int {
     let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     let lanes = min(jobs ?? cores, tasks.count)
     // If there are fewer files at a time than cores, each uses two.
@@ -52,11 +70,13 @@ extension DenoiseCommand {
       while true {
         let index = next.wrappingAdd(1, ordering: .relaxed).oldValue
         guard index < tasks.count else { return }
-        let report = cleaned(tasks[index], threads: threads)
-        if case .failed = report { failed.wrappingAdd(1, ordering: .relaxed) }
+        let task = tasks[index]
+        let report = cleaned(task, threads: threads)
+        if report.failure != nil { failed.wrappingAdd(1, ordering: .relaxed) }
         let done = ended.wrappingAdd(1, ordering: .relaxed).newValue
         output.withLock { display in
-          display.finish(report, of: tasks[index].input, fraction: Double(done) / Double(tasks.count))
+          Self.write(Line(task, report.failure == nil ? "cleaned" : "failed", report.failure), to: manifest)
+          display.finish(report, of: task.input, fraction: Double(done) / Double(tasks.count))
         }
       }
     }
@@ -71,6 +91,21 @@ extension DenoiseCommand {
     }
   }
 
+  // MARK: The manifest
+
+  private static func appending(to path: String) throws(CommandFailure) -> Int32 {
+    let file = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o666)
+    guard file >= 0 else { throw CommandFailure(system: errno, on: path) }
+    return file
+  }
+
+  private static func write(_ line: Line, to manifest: Int32?) {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let manifest, let text = try? encoder.encode(line) else { return }
+    _ = writeAll(Array(text) + [UInt8(ascii: "\n")], to: manifest)
+  }
+
   // MARK: Names
 
   /// Returns what to do. Throws if two results would have the same name, or one would replace a file.
@@ -78,7 +113,7 @@ extension DenoiseCommand {
     var tasks: [Task] = []
     var taken: Set<String> = []
     var sources: [String] = []
-    for input in inputs { sources += try Self.files(at: input) }
+    for input in inputs + (readsNames ? Self.namesFromInput() : []) { sources += try Self.files(at: input) }
     for input in sources {
       let output = destination + (destination.hasSuffix("/") ? "" : "/") + outputName(of: input)
       guard taken.insert(output).inserted else {
@@ -91,11 +126,16 @@ extension DenoiseCommand {
           throw CommandFailure(
             code: "name_taken", detail: "\(input) would be replaced by its result. Choose another folder for -o.")
         }
-        guard force else {
-          throw CommandFailure(code: "name_taken", detail: "\(output) exists already; --force replaces it.")
+        // A file of the same moment may have been changed since.
+        let isDone = (new.st_mtim.tv_sec, new.st_mtim.tv_nsec) > (old.st_mtim.tv_sec, old.st_mtim.tv_nsec)
+        guard force || isDone else {
+          throw CommandFailure(
+            code: "name_taken", detail: "\(output) exists already and is older than its source; --force replaces it.")
         }
+        tasks.append(Task(input: input, output: output, isDone: !force))
+      } else {
+        tasks.append(Task(input: input, output: output))
       }
-      tasks.append(Task(input: input, output: output))
     }
     guard !tasks.isEmpty else {
       throw CommandFailure(code: "empty_input", detail: "There are no files in \(inputs.joined(separator: ", ")).")
@@ -108,6 +148,17 @@ extension DenoiseCommand {
     guard let format, format != .same else { return name }
     let stem = name.lastIndex(of: ".").map { $0 == name.startIndex ? name[...] : name[..<$0] } ?? name[...]
     return "\(stem).\(format.rawValue)"
+  }
+
+  /// Returns the names in standard input, each ended by a zero byte.
+  private static func namesFromInput() -> [String] {
+    var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: 65_536))
+    while true {
+      let count = unsafe buffer.withUnsafeMutableBytes { unsafe read(STDIN_FILENO, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return bytes.split(separator: 0).map { String(decoding: $0, as: UTF8.self) } }
+      bytes += buffer.prefix(count)
+    }
   }
 
   /// Returns a file, or the files in a folder, sorted, without hidden ones and folders.
@@ -133,6 +184,12 @@ extension DenoiseCommand {
       let failure = WorkerFailure(ProcessingError.profile(path: path, error), namesPaths: true)
       throw CommandFailure(code: failure.code, detail: failure.detail)
     }
+  }
+}
+
+extension DenoiseCommand.Line {
+  fileprivate init(_ task: DenoiseCommand.Task, _ state: String, _ error: WorkerFailure? = nil) {
+    self.init(input: task.input, output: task.output, state: state, error: error)
   }
 }
 

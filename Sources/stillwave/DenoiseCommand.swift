@@ -16,11 +16,18 @@ struct DenoiseCommand: ParsableCommand {
       (--noise 1.25-2.75,60-61.5): each applies around its time. A profile that noise-profile wrote (--noise \
       PROFILE.json) applies to any recording. “-” stands for standard input and output.
 
-      Several files, or the files in a folder, are cleaned into a folder (-o OUT/), each under its own name.
+      Several files, or the files in a folder, are cleaned into a folder (-o OUT/), each under its own name. Those whose \
+      result is there already, and not older than its source, are skipped, so the same command goes on where it was \
+      interrupted. The exit status is 0 only if none failed.
       """)
 
   @Argument(help: "The sound file to clean; - for standard input. Or several files or folders, with -o OUT/.")
-  var inputs: [String]
+  var inputs: [String] = []
+
+  @Flag(
+    name: [.customShort("0"), .customLong("null")],
+    help: "Also clean the files that standard input names, each ended by a zero byte, as find -print0 writes them.")
+  var readsNames = false
 
   @Option(
     name: .customShort("o"),
@@ -81,8 +88,14 @@ struct DenoiseCommand: ParsableCommand {
   @Option(help: ArgumentHelp("How many of several files to clean at a time (default: one per core).", valueName: "N"))
   var jobs: Int?
 
-  @Flag(help: "Replace files that are in the folder OUT/ already.")
+  @Flag(help: "Replace results that are in the folder OUT/ already.")
   var force = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Append a line of JSON about each of several files to this file: input, output, state and error.",
+      valueName: "FILE"))
+  var manifest: String?
 
   @OptionGroup var options: WorkerOptions
 
@@ -102,7 +115,8 @@ struct DenoiseCommand: ParsableCommand {
     guard (1...2).contains(threads ?? 1) else { throw ValidationError("--threads must be 1 or 2.") }
     try options.checkOutput(destination)
     guard (1...256).contains(jobs ?? 1) else { throw ValidationError("--jobs must be 1 to 256.") }
-    guard inputs.count == 1 || isFolder(destination) else {
+    guard !inputs.isEmpty || readsNames else { throw ValidationError("Name the file to clean, or files and folders.") }
+    guard inputs.count == 1 && !readsNames && manifest == nil || isFolder(destination) else {
       throw ValidationError("Several files are cleaned into a folder: name OUT with a slash at its end.")
     }
     guard !isFolder(destination) || !inputs.contains(OutputFile.standardName) else {

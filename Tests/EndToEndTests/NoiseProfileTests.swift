@@ -75,15 +75,24 @@ struct NoiseProfileTests {
     }
     #expect(try FileManager.default.contentsOfDirectory(atPath: out).sorted() == rates.map(\.0))
 
-    let one = folder.file("in/a.wav")
-    let again = try Command.stillwave("denoise", one, folder.file("in/b.wav"), "--noise", profile, "-o", out)
-    #expect(again.status == 1 && again.errors.contains("--force"))
+    let one = folder.file("in/a.wav"), manifest = folder.file("manifest.jsonl")
+    let again = try Command.stillwave(
+      "denoise", one, folder.file("in/b.wav"), "--noise", profile, "-o", out, "--manifest", manifest)
+    #expect(again.status == 0 && again.errors.contains("2 skipped"), "\(again.errors)")
+    try FileManager.default.setAttributes([.modificationDate: Date.distantFuture], ofItemAtPath: one)
+    let changed = try Command.stillwave("denoise", one, "--noise", profile, "-o", out)
+    #expect(changed.status == 1 && changed.errors.contains("--force"), "\(changed.errors)")
     let same = try Command.stillwave("denoise", one, "--noise", profile, "-o", folder.file("in/"), "--force")
     #expect(same.status == 1 && same.errors.contains("would be replaced"))
     try write(Array("not sound".utf8), to: folder.file("in/d.wav"))
     let forced = try Command.stillwave(
-      "denoise", folder.file("in"), "--noise", profile, "-o", out, "--force", "--progress", "json", "--jobs", "1")
+      "denoise", folder.file("in"), "--noise", profile, "-o", out, "--force", "--progress", "json", "--jobs", "1",
+      "--manifest", manifest)
     #expect(forced.status == 1)
+    let states = String(decoding: try contents(manifest), as: UTF8.self).split(separator: "\n").map {
+      $0.contains(#""state":"skipped""#) ? "s" : $0.contains(#""state":"cleaned""#) ? "c" : "f"
+    }
+    #expect(states.joined() == "ss" + String(repeating: "c", count: rates.count) + "f")
     let lines = String(decoding: forced.output, as: UTF8.self)
     #expect(lines.contains(#""code":"unsupported_media""#) && lines.contains("d.wav"))
     #expect(try FileManager.default.contentsOfDirectory(atPath: out).sorted() == rates.map(\.0))
