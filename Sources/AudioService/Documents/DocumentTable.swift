@@ -10,8 +10,12 @@ import Storage
 final class DocumentTable: Sendable {
   private let jobs: SharedDocuments<Owned<Job>, Job, JobSnapshot>
   private let recordings: SharedDocuments<Owned<Recording>, Recording, JSONDocument>
+  private let live: LiveJobs
+  /// The documents of rows that lists have read. A row says itself whether its document is current.
+  private let listed = Cache<Owned<Recording>, Int, (row: Recording, bytes: [UInt8])>(limit: 2048) { _ in 0 }
 
   init(catalog: Catalog, live: LiveJobs, work: WorkQueue, base: BasePath) {
+    self.live = live
     jobs = SharedDocuments(
       catalog: catalog, live: live, work: work, liveJob: { live[$0.id] },
       read: { try catalog.of($0.tenant).job($0.id) },
@@ -26,6 +30,15 @@ final class DocumentTable: Sendable {
 
   /// Returns the current Recording of a tenant if it's cached, or nil. Doesn't read the catalog.
   func known(_ id: RecordingID, of tenant: Tenant) -> JSONDocument? { recordings.known(Owned(id, of: tenant)) }
+
+  /// Returns the encoded Recording of a row that has just been read.
+  func bytes(of row: Recording) throws -> [UInt8] {
+    let (key, job) = (Owned(row.id, of: row.tenant), live.job(writing: row.id))
+    if job == nil, let known = listed[key], known.row == row { return known.bytes }
+    let bytes = try JSONDocument.encoded(RecordingDocument(row, live: job))
+    if job == nil { listed.keep((row, bytes), for: key, version: 0) }
+    return bytes
+  }
 
   /// Returns the current Job, or nil if the tenant has none with that ID.
   func job(_ id: JobID, of tenant: Tenant) async throws -> JSONDocument? {

@@ -148,12 +148,7 @@ struct JobDocument: Encodable, Sendable {
   }
 }
 
-/// A page of recordings, newest first.
-struct RecordingList: Encodable, Sendable {
-  var recordings: [RecordingDocument]
-  @Nullable var nextCursor: String?
-}
-
+/// A page of jobs, newest first.
 struct JobList: Encodable, Sendable {
   var jobs: [JobDocument]
   @Nullable var nextCursor: String?
