@@ -26,10 +26,11 @@ function parsePlace(text, base, token) {
  const own = match[1] === undefined ? base : new URL(match[1], globalThis.document?.baseURI).href;
  return { base: own, id: match[2], token: query.get("token") ?? token };
 }
-const mostTries = 6;
+const mostTries = 6, firstTries = 3;
 class Remote {
  #places = new Map();
  #control = new AbortController();
+ #isKnown = false;
  constructor(onError) { this.onError = onError; }
  get ending() { return this.#control.signal; }
  close() { this.#control.abort(); }
@@ -60,8 +61,9 @@ class Remote {
    let answer = null;
    try { answer = await fetch(this.address(path), { signal, referrerPolicy: "strict-origin-when-cross-origin" }); }
    catch (error) { if (isAbort(error)) throw error; }
+   this.#isKnown ||= !!answer;
    if (answer?.ok) return answer;
-   if (tries === mostTries || answer && ![429, 502, 503, 504].includes(answer.status)) throw await refusal(answer);
+   if (tries >= (this.#isKnown ? mostTries : firstTries) || answer && ![429, 502, 503, 504].includes(answer.status)) throw await refusal(answer);
    const seconds = Number(answer?.headers.get("Retry-After")) || 0.25 * 2 ** tries;
    await pause(Math.min(seconds, 60) * 1000, signal);
   }

@@ -1,9 +1,10 @@
 """What <stillwave-waveform> does in a page of another origin: keys, pointers, playback, forms, and what it looks like."""
 
-import json
+import array
 import os
+import random
+import threading
 
-from firefox import Firefox
 from material import Service, speech_like, write_wav
 from webdriver import Browser, wait
 
@@ -11,9 +12,9 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewp
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self' 'unsafe-inline' %(service)s; connect-src %(service)s; media-src %(service)s; style-src 'unsafe-inline'; require-trusted-types-for 'script'">
 <style>body { font: 1rem/1.5 system-ui; max-width: 40rem; margin: 1rem auto; padding: 0 1rem; color-scheme: light dark; } :root { color-scheme: light dark; }</style>
 <script type="module" src="%(service)s/embed/stillwave.js"></script>
-<h1>A talk</h1>
+<main><h1>A talk</h1>
 <form id="form"><stillwave-waveform id="wave" name="part" recording="%(id)s" labels controls required %(more)s></stillwave-waveform><button>Send</button></form>
-<p>Some text below, in the page's own font.</p>
+<p>Some text below, in the page's own font.</p></main>
 <script>
 const wave = document.querySelector("#wave"), seen = [];
 for (const name of ["loadedmetadata", "timeupdate", "selectionchange", "zoomchange", "error", "play", "pause", "ended", "change"]) wave.addEventListener(name, () => seen.push(name));
@@ -104,6 +105,62 @@ class Steps:
         self.run("wave.setAttribute('start', '20'); wave.setAttribute('end', '30')")
         wait("attributes move the window", lambda: self.state()["visible"] == {"start": 20, "end": 30})
 
+    def a_second_recording_is_drawn_over_it(self):
+        colored = """const canvas = inside(".fill canvas"), { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            let count = 0; for (let k = 0; k < data.length; k += 4) if (data[k + 3] && data[k + 1] > data[k] + 60) count++; return count"""
+        assert self.run(colored) == 0
+        self.run("wave.setAttribute('overlay', arguments[0])", self.service.named("hiss.wav")["id"])
+        wait("the overlay has its own color", lambda: self.run(colored) > 300)
+        self.run("wave.removeAttribute('overlay')")
+        wait("it is gone", lambda: self.run("return wave.duration > 0") and self.run(colored) == 0)
+
+    def the_spectrogram_is_loaded_when_it_is_asked_for(self):
+        # Tiles of a service are stood in for: their right half is white.
+        self.run("""const { fetch } = window;
+            window.tiles = [];
+            window.fetch = async (address, options) => {
+              if (!String(address).includes("/spectrogram.png")) return fetch(address, options);
+              tiles.push(Object.fromEntries(new URL(address).searchParams));
+              const canvas = new OffscreenCanvas(1024, 256), pen = canvas.getContext("2d");
+              pen.fillRect(0, 0, 1024, 256);
+              pen.fillStyle = "white";
+              pen.fillRect(512, 0, 512, 256);
+              return new Response(await canvas.convertToBlob(), { headers: { "Stillwave-Columns": "1024", "Stillwave-Complete": "true" } });
+            };
+            wave.setAttribute("spectrogram", "");""")
+        light = """const canvas = inside(".spectrogram canvas"), { data } = canvas.getContext("2d").getImageData(0, 5, canvas.width, 1);
+            return [0.1, 0.4, 0.6, 0.9].map(place => data[4 * Math.round(place * canvas.width)])"""
+        self.run("wave.visible = { start: 0, end: 1024 * 512 / 8000 }")
+        wait("tiles are drawn", lambda: self.run("return !!inside('.spectrogram canvas') && !inside('.spectrogram').hidden && tiles.length > 0"))
+        wait("the page rests", lambda: self.run("return window.rests()"))
+        assert all(int(tile["scale"]) in (64 * 2 ** k for k in range(12)) for tile in self.run("return tiles")), self.run("return tiles")
+        for tile in self.run("return tiles"):
+            start = float(tile["start"]) * 8000 / 1024 / int(tile["scale"])
+            assert abs(start - round(start)) < 1e-6, tile
+        self.run("wave.removeAttribute('spectrogram')")
+        assert self.run("return inside('.spectrogram').hidden")
+
+    def it_grows_while_the_recording_is_read(self):
+        made = threading.Event()
+
+        def upload():
+            self.service.upload(self.growing, name="growing.wav")
+            made.set()
+
+        with self.service.holding(b"waveform") as step:
+            thread = threading.Thread(target=upload)
+            thread.start()
+            wait("it is there", lambda: any(recording["name"] == "growing.wav" for recording in self.service.recordings()))
+            self.run("wave.setAttribute('recording', arguments[0])", self.service.named("growing.wav")["id"])
+            right = """const canvas = inside(".fill canvas"), { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height / 2 - 4);
+                let most = 0; for (let k = 3; k < data.length; k += 4) if (data[k]) most = Math.max(most, (k - 3) / 4 % canvas.width); return most / canvas.width"""
+            wait("a part is drawn", lambda: step() or 0 < self.run(right) < 1)
+        wait("all of it is drawn", lambda: self.run(right) > .95)
+        thread.join()
+        assert self.run("return wave.error") is None
+        self.run("wave.setAttribute('recording', arguments[0])", self.id)
+        wait("the first one is back", lambda: self.run("return Math.abs(wave.duration - 60) < .01"))
+
     def errors_have_a_code(self):
         self.run("seen.length = 0; wave.setAttribute('recording', '0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b')")
         wait("an error", lambda: "error" in self.run("return seen"))
@@ -128,6 +185,8 @@ def check(binary, kinds, pages, folder, pictures):
     rate, speech = 8000, speech_like(60, 8000, 3)
     with options(binary) as service:
         identifier = service.upload(write_wav(folder + "/talk.wav", speech, rate))
+        Steps.growing = write_wav(folder + "/growing.wav", speech, rate, repeats=40)
+        service.upload(write_wav(folder + "/hiss.wav", array.array("h", [random.randrange(-9000, 9000) for _ in range(60 * rate)]), rate))
         service.upload(write_wav(folder + "/two minutes.wav", speech, rate, repeats=2))
         service.upload(write_wav(folder + "/two hours.wav", speech, rate, repeats=120))
         labels = "WEBVTT\n\n00:02.000 --> 00:06.000\nWelcome\n\n00:10.000 --> 00:16.000\nThe first thing\n\n00:40.000 --> 00:55.000\nThank you\n"
@@ -159,8 +218,40 @@ def show(steps, browser, pictures):
         wait("labels", lambda: steps.run("return inside('.labels').children.length") == 3)
         wait("the page rests", lambda: steps.run("return window.rests()"))
         browser.screenshot(os.path.join(pictures, f"{name}.png"))
+    fingers(steps, browser)
     steps.run("wave.visible = { start: 8, end: 20 }")
     wait("the page rests", lambda: steps.run("return window.rests()"))
     browser.screenshot(os.path.join(pictures, "phone dark zoomed.png"))
+    axe = os.environ.get("STILLWAVE_AXE")
+    if axe:
+        browser.policy(False)
+        steps.open()
+        with open(axe, encoding="utf-8") as file:
+            browser.inject(file.read())
+        found = browser.run("return axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(node => node.target)]))")
+        assert found == [], found
+        browser.policy(True)
+    for name, dark in (("frame", False), ("frame dark", True)):
+        browser.size(640, 200, ratio=2)
+        browser.dark(dark)
+        browser.open(f"{steps.service.address}/embed#recording={steps.id}&labels=")
+        wait("the frame is drawn", lambda: browser.run("return document.querySelector('stillwave-waveform')?.shadowRoot.querySelector('.labels').children.length") == 3)
+        wait("the page rests", lambda: browser.run("return window.rests()"))
+        assert browser.run("return document.documentElement.scrollHeight <= innerHeight && document.documentElement.scrollWidth <= innerWidth")
+        browser.screenshot(os.path.join(pictures, f"{name}.png"))
     browser.size(1440, 900)
     browser.dark(False)
+
+
+def fingers(steps, browser):
+    """What fingers do, on a phone."""
+    assert steps.run("return document.documentElement.scrollWidth") == 390
+    assert all(side >= 44 for side in steps.run("return [...wave.shadowRoot.querySelectorAll('button')].map(button => button.getBoundingClientRect().height)"))
+    box = steps.box()
+    middle = box["y"] + box["height"] / 2
+    browser.drag((box["x"] + box["width"] * .5, middle), (box["x"] + box["width"] * .8, middle), kind="touch")
+    wait("a finger selects", lambda: abs(steps.state()["selection"]["end"] - 48) < 1 and abs(steps.state()["selection"]["start"] - 30) < 1)
+    browser.pinch((box["x"] + box["width"] / 2, middle), 40, 120)
+    wait("two fingers zoom", lambda: abs(steps.state()["visible"]["end"] - steps.state()["visible"]["start"] - 20) < 1)
+    assert abs(steps.state()["visible"]["start"] - 20) < 1
+    steps.run("wave.showAll(); wave.selection = { start: 10, end: 16 }")

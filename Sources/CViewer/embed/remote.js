@@ -61,13 +61,15 @@ export function parsePlace(text, base, token) {
   return { base: own, id: match[2], token: query.get("token") ?? token };
 }
 
-const mostTries = 6;
+/** Before anything was answered, a page that may not ask is likelier than a service that is away. */
+const mostTries = 6, firstTries = 3;
 
 /** The service at one or several addresses, each recording with its own token. */
 export class Remote {
   /** @type {Map<string, Place>} */
   #places = new Map();
   #control = new AbortController();
+  #isKnown = false;
 
   /** @param {(error: StillwaveError) => void} onError called for each response that is neither a success nor worth another try */
   constructor(onError) { this.onError = onError; }
@@ -120,8 +122,9 @@ export class Remote {
       let answer = null;
       try { answer = await fetch(this.address(path), { signal, referrerPolicy: "strict-origin-when-cross-origin" }); }
       catch (error) { if (isAbort(error)) throw error; }
+      this.#isKnown ||= !!answer;
       if (answer?.ok) return answer;
-      if (tries === mostTries || answer && ![429, 502, 503, 504].includes(answer.status)) throw await refusal(answer);
+      if (tries >= (this.#isKnown ? mostTries : firstTries) || answer && ![429, 502, 503, 504].includes(answer.status)) throw await refusal(answer);
       const seconds = Number(answer?.headers.get("Retry-After")) || 0.25 * 2 ** tries;
       await pause(Math.min(seconds, 60) * 1000, signal);
     }
