@@ -19,6 +19,7 @@ class StillwaveError extends Error {
   this.status = status;
  }
 }
+const Refusal = StillwaveError;
 function parsePlace(text, base, token) {
  const match = /^(?:(.*\/)v1\/recordings\/)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:[/?#].*)?$/.exec(text.trim());
  if (!match) return null;
@@ -74,7 +75,7 @@ async function refusal(answer) {
  const problem = await answer.json().catch(() => ({}));
  return new StillwaveError(problem.title ?? `The service answered ${answer.status}.`, problem.code ?? "", answer.status);
 }
-return { decimalMark, mostColors, isAbort, recordingPath, pause, StillwaveError, parsePlace, Remote };
+return { decimalMark, mostColors, isAbort, recordingPath, pause, StillwaveError, Refusal, parsePlace, Remote };
 })();
 const signal = (() => {
 class Signal {
@@ -121,7 +122,7 @@ function rulerStep(secondsPerPixel, room) {
 return { formatTime, parseTime, rulerStep };
 })();
 const tiles = (() => {
-const { isAbort, pause, recordingPath } = remote;
+const { isAbort, pause, recordingPath, Refusal } = remote;
 const { Signal } = signal;
 const tileLength = 1024;
 const leastGrowingExponent = 8;
@@ -152,6 +153,7 @@ class Waveform {
   this.totalFrames = 0;
   this.complete = false;
   this.isForgotten = false;
+  this.isRefused = false;
   this.learn(recording);
  }
  learn({ format, waveform }) {
@@ -221,13 +223,12 @@ class TileStore {
     + `&scale=${2 ** exponent}&start=${start}&end=${end}`, { signal: control.signal });
    const tile = new Tile(exponent, index, await answer.arrayBuffer());
    if (tile.count > (waveform.tile(exponent, index)?.count ?? 0)) this.#keep(waveform, tile, answer.headers);
-   else {
-    errand.isResting = true;
-    wish.tries = (wish.tries ?? 0) + 1;
-    await pause(TileStore.restTime * 2 ** Math.min(5, wish.tries - 1), control.signal);
-   }
+   else await rest(errand);
   } catch (error) {
-   if (!isAbort(error)) this.#wishes = this.#wishes.filter(other => name(other) !== own);
+   if (error instanceof Refusal && error.status >= 400 && error.status < 500 && error.status !== 429) {
+    waveform.isRefused = true;
+    this.#wishes = this.#wishes.filter(other => name(other) !== own);
+   } else if (!isAbort(error)) await rest(errand).catch(() => { });
   }
   if (this.#errands.get(own) === errand) this.#errands.delete(own);
   this.#send();
@@ -258,6 +259,12 @@ class TileStore {
   waveform.tiles.clear();
  }
 }
+function rest(errand) {
+ const { wish, control } = errand;
+ errand.isResting = true;
+ wish.tries = (wish.tries ?? 0) + 1;
+ return pause(TileStore.restTime * 2 ** Math.min(5, wish.tries - 1), control.signal);
+}
 const name = ({ waveform, exponent, index }) => `${waveform.id} ${waveform.channels} ${exponent} ${index}`;
 return { tileLength, leastGrowingExponent, Tile, Waveform, TileStore };
 })();
@@ -267,6 +274,7 @@ const { formatTime, rulerStep } = time;
 const { leastGrowingExponent, tileLength } = tiles;
 const fill = 0.94;
 const samplesFrom = 2.5, dotsFrom = 7;
+const widest = 3, faintness = 0.35;
 class Surface {
  left = 0;
  width = 0;
@@ -326,7 +334,7 @@ function drawWaveforms(surface, window, layers, palette, gain, store) {
  }
 }
 function drawLane(surface, window, layer, palette, lane, middle, height, gain, store) {
- const { pen, canvas } = surface, { waveform } = layer, colors = layer.role === "original" ? palette.original : palette.cleaned[layer.color];
+ const { canvas } = surface, { waveform } = layer, colors = layer.role === "original" ? palette.original : palette.cleaned[layer.color];
  const firstFrame = window.start * waveform.sampleRate, half = height / 2 * fill * gain;
  const framesPerPixel = (window.end - window.start) * waveform.sampleRate / canvas.width;
  const seen = Math.min(firstFrame + canvas.width * framesPerPixel, layer.revealed, waveform.totalFrames || Infinity);
@@ -344,9 +352,10 @@ function drawLane(surface, window, layer, palette, lane, middle, height, gain, s
    store.touch(waveform, tile);
    loaded = Math.max(loaded, tile.startFrame + tile.count * tile.scale);
    columns.add(tile, Math.min(lane, tile.channels - 1), left, left + span / framesPerPixel,
-    (tile.startFrame - firstFrame) / framesPerPixel, tile.scale / framesPerPixel);
+    (tile.startFrame - firstFrame) / framesPerPixel, tile.scale / framesPerPixel, tile.exponent === 0);
   }
  }
+ const { pen } = surface;
  columns.draw(pen, colors);
  const front = Math.min(edge, (loaded - firstFrame) / framesPerPixel);
  if (layer.job && front > 0 && front < canvas.width) {
@@ -373,12 +382,13 @@ class Columns {
   this.tops = new Float32Array(this.width).fill(NaN);
   this.bottoms = new Float32Array(this.width).fill(NaN);
   this.means = new Float32Array(this.width).fill(NaN);
+  this.faint = new Uint8Array(this.width);
  }
- add({ count, channels, peaks, rms }, channel, from, to, origin, perPoint) {
+ add({ count, channels, peaks, rms }, channel, from, to, origin, perPoint, areSamples = false) {
   const first = Math.max(0, Math.ceil(from - 0.5)), end = Math.min(this.width, Math.ceil(to - 0.5));
   for (let x = first; x < end; x++) {
    let low, high, mean;
-   if (perPoint > 1.5) {
+   if (areSamples && perPoint > 1.5) {
     const place = (x + 0.5 - origin) / perPoint - 0.5, before = Math.floor(place), share = place - before;
     if (before >= count) break;
     const a = Math.max(0, before) * channels + channel, b = Math.min(count - 1, before + 1) * channels + channel;
@@ -399,23 +409,28 @@ class Columns {
    this.tops[x] = high;
    this.bottoms[x] = low;
    this.means[x] = mean;
+   this.faint[x] = Number(!areSamples && perPoint > widest);
   }
  }
  draw(pen, colors) {
-  const { tops, bottoms, means, width } = this;
+  const { tops, bottoms, means, faint } = this;
   pen.setTransform(1, 0, 0, 1, 0, 0);
-  pen.fillStyle = colors.peak;
-  this.#fill(pen, x => Math.max(tops[x], x && bottoms[x - 1] > tops[x] ? bottoms[x - 1] : tops[x]),
-   x => Math.min(bottoms[x], x && tops[x - 1] < bottoms[x] ? tops[x - 1] : bottoms[x]), width);
-  pen.fillStyle = colors.rms;
-  this.#fill(pen, x => Math.min(means[x], tops[x]), x => Math.max(-means[x], bottoms[x]), width);
+  for (const kind of faint.includes(1) ? [1, 0] : [0]) {
+   pen.globalAlpha = kind ? faintness : 1;
+   pen.fillStyle = colors.peak;
+   this.#fill(pen, x => Math.max(tops[x], x && bottoms[x - 1] > tops[x] ? bottoms[x - 1] : tops[x]),
+    x => Math.min(bottoms[x], x && tops[x - 1] < bottoms[x] ? tops[x - 1] : bottoms[x]), kind);
+   pen.fillStyle = colors.rms;
+   this.#fill(pen, x => Math.min(means[x], tops[x]), x => Math.max(-means[x], bottoms[x]), kind);
+  }
+  pen.globalAlpha = 1;
  }
  #fill(pen, top,
-bottom, width) {
-  const { middle, half, most } = this, highest = Math.ceil(middle - most), lowest = Math.floor(middle + most);
+bottom, kind) {
+  const { width, faint, middle, half, most } = this, highest = Math.ceil(middle - most), lowest = Math.floor(middle + most);
   let start = 0, y = NaN, end = NaN;
   for (let x = 0; x <= width; x++) {
-   const nextY = x < width ? Math.max(highest, Math.round(middle - top(x) * half - 0.5)) : NaN;
+   const nextY = x < width && faint[x] === kind ? Math.max(highest, Math.round(middle - top(x) * half - 0.5)) : NaN;
    const nextEnd = Math.min(lowest, Math.max(nextY + 1, Math.round(middle - bottom(x) * half + 0.5)));
    if (nextY === y && nextEnd === end) continue;
    if (end > y) pen.fillRect(start, y, x - start, end - y);
@@ -846,7 +861,11 @@ export class StillwaveWaveform extends Base {
   }
   const remote = this.#remote = new Remote(error => this.#fail(error)), store = this.#store = new TileStore((remote));
   remote.add(place);
-  store.arrived.subscribe(() => { this.#judgeGrowth(); this.#wake(); });
+  store.arrived.subscribe(() => {
+   if (this.error?.code === "unreachable") this.#show(null);
+   this.#judgeGrowth();
+   this.#wake();
+  });
   try {
    const layer = await this.#addLayer(remote, place.id, "original");
    if (this.#remote !== remote) return;

@@ -161,7 +161,21 @@ class Steps:
         self.run("wave.setAttribute('recording', arguments[0])", self.id)
         wait("the first one is back", lambda: self.run("return Math.abs(wave.duration - 60) < .01"))
 
+    def the_folder_can_be_served_by_the_page(self):
+        for name in ("stillwave.js", "spectrogram.js"):
+            with open(os.path.join(os.path.dirname(__file__), "../../embed", name), encoding="utf-8") as file:
+                self.pages.put(f"/vendored/{name}", file.read(), "text/javascript")
+        page = PAGE % {"service": self.service.address, "id": self.id, "more": f"src='{self.service.address}'"}
+        self.browser.open(self.pages.put("/own", page.replace(f"{self.service.address}/embed/stillwave.js", "/vendored/stillwave.js")))
+        wait("the waveform is drawn", lambda: self.run("return wave.duration > 0 && drawn() > 3000"))
+        self.service.stop()
+        self.run("seen.length = 0; wave.visible = { start: 10, end: 12 }")
+        wait("an error", lambda: "error" in self.run("return seen") and self.run("return wave.error.code") == "unreachable")
+        self.service.start()
+        wait("the rest arrives", lambda: self.run("return wave.error === null"))
+
     def errors_have_a_code(self):
+        self.open()
         self.run("seen.length = 0; wave.setAttribute('recording', '0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b')")
         wait("an error", lambda: "error" in self.run("return seen"))
         assert self.run("return [wave.error.code, wave.error.status, !inside('.message').hidden]") == ["not_found", 404, True]

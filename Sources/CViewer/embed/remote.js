@@ -41,6 +41,9 @@ export class StillwaveError extends Error {
   }
 }
 
+/** What the viewer's modules call it. */
+export const Refusal = StillwaveError;
+
 /**
  * Where a recording is: the service's address, the recording's id, and a token or "".
  * @typedef {{ base: string, id: string, token: string }} Place

@@ -217,7 +217,12 @@ export class StillwaveWaveform extends Base {
     }
     const remote = this.#remote = new Remote(error => this.#fail(error)), store = this.#store = new TileStore(/** @type {any} */ (remote));
     remote.add(place);
-    store.arrived.subscribe(() => { this.#judgeGrowth(); this.#wake(); });
+    store.arrived.subscribe(() => {
+      // The service is back.
+      if (this.error?.code === "unreachable") this.#show(null);
+      this.#judgeGrowth();
+      this.#wake();
+    });
     try {
       const layer = await this.#addLayer(remote, place.id, "original");
       if (this.#remote !== remote) return;
