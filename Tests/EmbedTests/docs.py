@@ -59,6 +59,12 @@ def walk(browser, service, identifier, pictures):
     browser.click("main form button")
     wait("the picture", lambda: browser.run("return document.querySelector('[role=status] img')?.naturalWidth") == 400)
     assert "200" in text("main [role=status] strong")
+    axe = os.environ.get("STILLWAVE_AXE")
+    if pictures and axe:
+        with open(axe, encoding="utf-8") as file:
+            browser.inject(file.read())
+        found = browser.run("return axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.map(node => node.target)]))")
+        assert found == [], found
     if pictures:
         for name, size, dark in (("docs", (1280, 900), False), ("docs dark phone", (390, 844), True)):
             browser.size(*size, touch=dark)
