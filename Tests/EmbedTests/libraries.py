@@ -37,3 +37,16 @@ def scripts():
     read = lambda path: open(path, encoding="utf-8").read()  # noqa: E731
     chunks = [read(path) for path in sorted(glob.glob(folder + "/peaksjs_widget/labextension/static/[0-9]*.js"))]
     return {"wavesurfer.js": read(folder + "/wavesurfer/js/wavesurfer.min.js"), "peaks.js": "\n".join(chunks) + "\n" + RUNTIME}
+
+
+def frameworks():
+    """Returns the scripts of React 18 and Vue 2, as Debian ships them, by name; downloads the packages once."""
+    folder = os.path.join(tempfile.gettempdir(), "stillwave-frameworks")
+    if not os.path.isdir(folder + "/usr/share/javascript/vue"):
+        os.makedirs(folder, exist_ok=True)
+        subprocess.run(["apt-get", "download", "-qq", "node-react", "node-react-dom", "libjs-vue"], cwd=folder, check=True, stderr=subprocess.DEVNULL)
+        for package in glob.glob(folder + "/*.deb"):
+            subprocess.run(["dpkg", "-x", package, folder], check=True)
+    paths = {"react.js": "nodejs/react/umd/react.production.min.js", "react-dom.js": "nodejs/react-dom/umd/react-dom.production.min.js",
+             "vue.js": "javascript/vue/vue.min.js"}
+    return {name: open(f"{folder}/usr/share/{path}", encoding="utf-8").read() for name, path in paths.items()}
