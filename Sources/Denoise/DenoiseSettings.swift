@@ -6,6 +6,8 @@ package enum DenoiseMethod: String, Codable, Sendable, CaseIterable {
   case wiener
   /// Power subtraction after Berouti (1979): the classic method, with its musical noise.
   case spectralSubtraction = "spectral_subtraction"
+  /// A trained network for speech, outside this module, guided by MMSE-LSA.
+  case voice
 }
 
 /// The settings that a listener can choose.

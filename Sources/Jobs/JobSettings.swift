@@ -9,6 +9,8 @@ package struct WorkerSettings: Sendable {
   package var template: WorkerTemplate?
   /// The ffmpeg that workers use: a path, or a name to look up on PATH.
   package var ffmpeg: String
+  /// The file of weights of the method `voice`, which may be missing.
+  package var voice: String
   /// The limits on a recording.
   package var audioLimits: AudioLimits
   /// The maximum memory of one child in bytes, not counting mapped files.
@@ -16,11 +18,13 @@ package struct WorkerSettings: Sendable {
 
   /// Creates settings.
   package init(
-    program: String, template: WorkerTemplate? = nil, ffmpeg: String, audioLimits: AudioLimits, memoryBytes: Int64
+    program: String, template: WorkerTemplate? = nil, ffmpeg: String, voice: String = VoiceModel.usualPath,
+    audioLimits: AudioLimits, memoryBytes: Int64
   ) {
     self.program = program
     self.template = template
     self.ffmpeg = ffmpeg
+    self.voice = voice
     self.audioLimits = audioLimits
     self.memoryBytes = memoryBytes
   }

@@ -16,11 +16,14 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
   /// The integrated loudness of the result in LUFS, −70 … −5; nil to leave it.
   package var loudness: Double?
 
+  /// The version of the weights of the method `voice`; nil with other methods.
+  package var weights: String?
+
   /// The allowed values of `loudness`.
   package static let loudnessRange = -70.0 ... -5.0
 
   private enum CodingKeys: String, CodingKey {
-    case noise, format, loudness
+    case noise, format, loudness, weights
   }
 
   /// Creates parameters from their parts.
@@ -32,6 +35,7 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
     self.loudness = loudness
     self.settings = settings
     self.format = format
+    weights = settings.method == .voice ? VoiceModel.version : nil
   }
 
   /// Returns when to follow a noise that changes: as the client asked, or else, with `auto`, where the change is
@@ -48,6 +52,7 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
     noise = try container.decodeIfPresent(NoiseSource.self, forKey: .noise)
     format = try container.decode(OutputFormat.self, forKey: .format)
     loudness = try container.decodeIfPresent(Double.self, forKey: .loudness)
+    weights = try container.decodeIfPresent(String.self, forKey: .weights)
     settings = try DenoiseSettings(from: decoder)
   }
 
@@ -57,6 +62,7 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
     try container.encodeIfPresent(noise, forKey: .noise)
     try container.encode(format, forKey: .format)
     try container.encodeIfPresent(loudness, forKey: .loudness)
+    try container.encodeIfPresent(weights, forKey: .weights)
     try settings.encode(to: encoder)
   }
 }

@@ -2,6 +2,7 @@ import AudioIO
 import Denoise
 import Media
 import Terms
+import Voice
 import Waveform
 
 /// The result of a denoise job.
@@ -20,6 +21,8 @@ package struct DenoiseOutcome: Codable, Sendable, Equatable {
   package var clippedSamples: Int64
   /// The level of the noise before and after, without any change of loudness; nil in a window.
   package var noiseLevel: NoiseLevels?
+  /// What the method `voice` has kept of the classical result; nil with other methods.
+  package var voice: VoiceUsed?
   /// The loudness before and after; nil if there is no target.
   package var loudness: LoudnessChange?
   /// Errors in the source's header, and how they were handled.
@@ -53,6 +56,8 @@ struct DenoiseRecording {
   /// Measures both sounds, whose loudness is about to be changed: the output is a WAV file of floats. nil for an
   /// ordinary output.
   var measuring: LoudnessPair?
+  /// The networks' weights if the method is `voice`.
+  var weights: VoiceWeights?
 
   /// Runs in constant memory and calls `progress` after every chunk. The output has as many frames as the source
   /// decodes to, and its rate, channels, and (if the format can hold it) depth. With a window, it has that window's
@@ -86,8 +91,8 @@ struct DenoiseRecording {
     // The residue is what's missing from the written file, not what the gains removed.
     var kept = parameters.settings
     kept.output = .denoised
-    var denoiser = LinkedDenoiser(
-      noise: learnt.course, settings: kept, sampleRate: format.sampleRate, channels: format.channels,
+    var denoiser = NoiseRemover(
+      weights, noise: learnt, settings: kept, sampleRate: format.sampleRate, channels: format.channels,
       startFrame: sound.position, wanted: frames.wanted, usesSecondThread: usesSecondThread)
     var (processed, written) = (sound.position, frames.wanted.lowerBound)
     var pending = PendingSound()
@@ -128,7 +133,8 @@ struct DenoiseRecording {
       frames: target.frames, noise: NoiseUsed(learnt.source, adapted: adapted),
       profile: PowerSpectrum(learnt.course.mean, upTo: 96), link: kept.link ?? ChannelLink(channels: format.channels),
       noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples, noiseLevel: levels?.levels,
-      warnings: warnings + learnt.warnings + (sound.warning.map { [$0] } ?? []))
+      voice: denoiser.voiceUsed,
+      warnings: warnings + learnt.warnings + denoiser.warnings + (sound.warning.map { [$0] } ?? []))
   }
 
   /// Returns the format of the file to write.

@@ -10,7 +10,7 @@ struct FrameWindow {
   init(_ window: TimeWindow?, of format: AudioFormat, _ settings: DenoiseSettings) {
     guard let window else { return }
     wanted = window.frames(sampleRate: format.sampleRate)
-    read = LinkedDenoiser.sound(
+    read = NoiseRemover.sound(
       for: wanted, settings: settings, sampleRate: format.sampleRate, channels: format.channels)
   }
 

@@ -1,6 +1,7 @@
 import AudioIO
 import Denoise
 import Media
+import Voice
 import Waveform
 
 /// Why work on a file failed.
@@ -19,6 +20,8 @@ package enum ProcessingError: Error, Sendable {
   case profile(path: String, NoiseProfileFile.Fault)
   /// Only ffmpeg can read the file, and the request has none.
   case needsFFmpeg
+  /// The method `voice` can't be used.
+  case voice(VoiceError)
   /// A system call on a file failed.
   case system(operation: String, path: String, errno: Int32)
   /// A worker was given no whole `WorkerRequest`.

@@ -99,7 +99,7 @@ extension Warning {
   package static func isOfResult(_ code: String) -> Bool {
     [
       "format_changed", "lossy_result", "tracks_left_out", "dc_offset", "loudness_missed", "profile_bands",
-      "profile_channels",
+      "profile_channels", "not_speech",
     ].contains(code)
   }
 
@@ -115,6 +115,16 @@ extension Warning {
       code: "loudness_missed",
       detail: "The result has \((loudness * 10).rounded() / 10) LUFS instead of \(target): with a true peak of at most "
         + "-1 dBTP, it can't be louder without distortion.")
+  }
+
+  /// Says that the network would have lost much of a sound; nil if it wouldn't.
+  static func ofVoice(lost: Double) -> Warning? {
+    guard lost > 0.2 else { return nil }
+    return Warning(
+      code: "not_speech",
+      detail:
+        "About \(Int((100 * lost).rounded())) % of this isn't speech for the network of “voice”, which would have "
+        + "removed it; the result of mmse_lsa was kept there.")
   }
 
   /// Says how many tracks of labels a part lacks; none if it has all.

@@ -3,6 +3,7 @@ import Denoise
 import Glibc
 import Media
 import Terms
+import Voice
 import Waveform
 
 // Maps everything that can go wrong with a file to a stable code and a text for the client.
@@ -54,6 +55,7 @@ extension WorkerFailure {
         retry: false)
     case .needsFFmpeg:
       self.init(code: Self.needsFFmpegCode, detail: "Only ffmpeg can read this file.", retry: false)
+    case .voice(let error): self.init(error, namesPaths: namesPaths)
     case .system(let operation, let path, let number):
       self = Self.system(operation, number, path: namesPaths ? path : nil)
     case .request(let fault):
@@ -65,6 +67,21 @@ extension WorkerFailure {
         }
       self.init(code: "worker_failed", detail: "The worker's request \(what).", retry: false)
     }
+  }
+
+  private init(_ error: VoiceError, namesPaths: Bool) {
+    let what =
+      switch error {
+      case .missing(let path): namesPaths ? "there is no \(path)" : "its weights aren't installed"
+      case .damaged(let path): "\(namesPaths ? path : "the file of its weights") is damaged"
+      case .otherVersion(let path, nil): "\(namesPaths ? path : "its file") isn't a file of weights"
+      case .otherVersion(let path, let found?):
+        "\(namesPaths ? path : "the file of its weights") has the version “\(found)”, not “\(VoiceWeights.version)”"
+      case .noResampler: "libsoxr isn't installed"
+      }
+    self.init(
+      code: "method_unavailable", detail: "“voice” can't be used: \(what). “\(VoiceModel.command)” installs it.",
+      retry: false)
   }
 
   private static func words(for fault: NoiseProfileFile.Fault) -> String {

@@ -101,13 +101,15 @@ extension WorkerRequest {
     var (encoding, tracks): ((any CleanedFile)?, CopiedTracks?) = (nil, nil)
     if let replacement = work.replacement { (encoding, tracks) = try encode(replacement) }
     let (cleaned, kept) = (encoding, tracks)
+    // Before the fence, which closes the file.
+    let weights = work.parameters.settings.method == .voice ? try VoiceModel.shared.weights(voice) : nil
     return { (progress) throws(ProcessingError) in
       let recording = DenoiseRecording(
         source: try sound(decoding, work.copy, progress), output: work.output, pyramid: work.pyramid,
         parameters: work.parameters, limits: limits, findsNoiseRegions: work.findsNoiseRegions,
         profilePath: work.profilePath, opened: opened, knownRegions: work.noiseRegions, window: work.window,
         isDurable: work.isDurable,
-        usesSecondThread: threadCount > 1, encoding: cleaned)
+        usesSecondThread: threadCount > 1, encoding: cleaned, weights: weights)
       var outcome =
         if let target = work.parameters.loudness {
           try recording.run(

@@ -66,6 +66,8 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
   package var group: String?
   /// The ffmpeg to use: a path, or a name to look up on PATH, or `noFFmpeg`.
   package var ffmpeg: String
+  /// The file of weights of the method `voice`.
+  package var voice: String?
   /// Makes a look at a file that only ffmpeg can read fail with `WorkerFailure.needsFFmpegCode`.
   package static let noFFmpeg = ""
   /// The number of threads to use, 1 or more; nil for one per core.
@@ -74,7 +76,7 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
   /// Creates a request from its parts.
   package init(
     _ work: Work, on source: String, in folder: String? = nil, limits: AudioLimits = AudioLimits(),
-    fence: WorkerFence? = nil, ffmpeg: String = "ffmpeg", threads: Int? = nil
+    fence: WorkerFence? = nil, ffmpeg: String = "ffmpeg", voice: String? = nil, threads: Int? = nil
   ) {
     self.work = work
     self.source = source
@@ -82,6 +84,7 @@ package struct WorkerRequest: Codable, Sendable, Equatable {
     self.limits = limits
     self.fence = fence
     self.ffmpeg = ffmpeg
+    self.voice = voice
     self.threads = threads
   }
 }

@@ -101,6 +101,10 @@ package final class VoiceDenoiser {
     SegmentPlace.sound(for: wanted, sampleRate: sampleRate)
   }
 
+  /// Loads libsoxr, which a fenced process can't. Returns whether it is there.
+  @discardableResult
+  package static func loadResampler() -> Bool { resampler_load() }
+
   /// The share of the sound in which the classical result was kept, and the share that the networks would have lost.
   package var shares: (kept: Double, lost: Double) {
     soundSeconds == 0 ? (0, 0) : (keptShare / Double(soundSeconds), lostShare / Double(soundSeconds))

@@ -3,7 +3,8 @@ import Glibc
 // Where the networks harm. They were trained on speech, and take music, birds and machines for noise. So their result
 // (V) is compared with the classical one (S) in each second and band:
 //
-//   lost       V is 6 dB weaker than S, where S is more than what is left of the noise:  S is kept
+//   weaker     V is weaker than S by 2 dB, and what noise may be left in S doesn't explain it, or by 6 dB:  S is kept
+//   lost       most of the second is 6 dB weaker, as music is:  S is kept in all bands of this second
 //   brought    with noise that the user marked, V is stronger than S, where S has found nothing but noise:  S is kept
 //   clean      S has removed next to nothing:  S is kept in all bands of this second
 //
@@ -65,18 +66,24 @@ struct VoiceGuard {
       let (v, s, x) = (voice[group].reduce(0, +), classical[group].reduce(0, +), input[group].reduce(0, +))
       guard s > 0, x > 0 else { continue }
       let change = Self.decibels((v + 1e-20) / (s + 1e-20)), found = Self.decibels(s / x)
-      let isLost = Self.ramp(change, from: -4, to: -6) * Self.ramp(found, from: -16, to: -12)
+      // What the noise may have left in S, and V may lack: half of what S has removed. Beyond 6 dB, nothing excuses it.
+      let excused = Self.decibels(max(0.32, 1 - 0.5 * max(0, x - s) / s))
+      let hasSound = Self.ramp(found, from: -16, to: -12)
+      let isWeaker = Self.ramp(change, from: excused - 1, to: excused - 2) * hasSound
+      let isLost = Self.ramp(change, from: -4, to: -6) * hasSound
       let isBrought = isMarked ? Self.ramp(change, from: 3, to: 6) * Self.ramp(found, from: -12, to: -16) : 0
       lost += isLost * s
-      for band in first..<first + 4 { verdict.kept[band] = max(isLost, isBrought) }
+      for band in first..<first + 4 { verdict.kept[band] = max(isWeaker, isBrought) }
     }
     verdict.lostShare = lost / left
+    // If most is lost, so are the parts of the same sound in other bands.
+    let isForeign = Self.ramp(verdict.lostShare, from: 0.4, to: 0.6)
     let isClean = Self.ramp(Self.decibels((removed[second] + 1e-30) / whole), from: -27, to: -31)
     let spread = verdict.kept
     var kept: Float = 0
     for band in 0..<Self.bands {
       let (below, above) = (spread[max(band - 1, 0)], spread[min(band + 1, Self.bands - 1)])
-      verdict.kept[band] = max(isClean, 0.25 * (below + above) + 0.5 * spread[band])
+      verdict.kept[band] = max(isClean, isForeign, 0.25 * (below + above) + 0.5 * spread[band])
       kept += verdict.kept[band] * classical[own.lowerBound + band]
     }
     verdict.keptShare = kept / left

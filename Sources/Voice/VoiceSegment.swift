@@ -4,8 +4,11 @@ import Glibc
 // For each spectral frame t and bin k, with X the input, S the classical result, and g, c of the networks:
 //
 //   Y = Σ c[i] X[t − 2 + i], i = 0 … 4    below 4.8 kHz          Y = g[band] X    above
-//   M = Y √(|S| / |Y|)                    the geometric mean of the magnitudes, with the phase of Y
-//   Z = a X + (1 − a) (M + κ (S − M))     a: the limit of attenuation; κ: how much of S is kept, see VoiceGuard
+//   M = Y (|S| / |Y|)^¼                   a mean of the magnitudes, with the phase of Y
+//   Z = (1 − κ) (a X + (1 − a) M) + κ (b X + (1 − b) S)
+//
+// a is the limit of attenuation, κ how much of S is kept (see VoiceGuard), and b brings S, which has a limit of 25 dB, to
+// that of a if it is lower.
 //
 // Z − X is what goes back to the sound's rate, and is added to it. So what the resampler can't hold, above 24 kHz or
 // close to half the rate, is still there; it gets the gain of the band below.
@@ -15,8 +18,10 @@ import Glibc
 
 /// The settings of a whole recording.
 struct VoiceRule: Sendable {
-  /// The limit of attenuation as a factor.
+  /// The limit of attenuation as a factor, a.
   var limit: Float
+  /// b
+  var classicalLimit: Float { max(0, (limit - 0.0562) / (1 - 0.0562)) }
   /// Whether the user has said what is noise.
   var isMarked: Bool
 }
@@ -194,8 +199,9 @@ final class VoiceSegment: @unchecked Sendable {
       keep(frame, &space)
       let index = frame - place.firstNetwork
       let (voice, classical) = (gains[index * VoiceBands.count + topBand], topGains[index])
-      let joined = (voice * classical).squareRoot()
-      topGains[index] = rule.limit + (1 - rule.limit) * (joined + space.kept[topBand] * (classical - joined))
+      let joined = Self.limited((voice * voice * voice * classical).squareRoot().squareRoot(), rule.limit)
+      topGains[index] =
+        joined + space.kept[topBand] * (Self.limited(classical, rule.classicalLimit) - joined)
     }
   }
 
@@ -234,18 +240,23 @@ final class VoiceSegment: @unchecked Sendable {
   /// Computes Z − X in place of Y.
   private func join(_ input: [Float], _ frame: Int, _ space: inout VoiceSpace) {
     keep(frame, &space)
-    let limit = rule.limit
+    let (limit, classicalLimit) = (rule.limit, rule.classicalLimit)
     for bin in 0..<FrameTransform.binCount {
       let (re, im) = (space.voice[2 * bin], space.voice[2 * bin + 1])
       let (sre, sim) = (space.classical[2 * bin], space.classical[2 * bin + 1])
-      let scale = min(30, (sre * sre + sim * sim + 1e-30) / (re * re + im * im + 1e-30)).squareRoot().squareRoot()
+      let ratio = (sre * sre + sim * sim + 1e-30) / (re * re + im * im + 1e-30)
+      let scale = min(30, ratio).squareRoot().squareRoot().squareRoot()
       let kept = space.kept[VoiceBands.bands[bin]]
-      let (a, b) = (re * scale, im * scale)
-      let (real, imaginary) = (a + kept * (sre - a), b + kept * (sim - b))
-      space.voice[2 * bin] = (1 - limit) * (real - input[2 * bin])
-      space.voice[2 * bin + 1] = (1 - limit) * (imaginary - input[2 * bin + 1])
+      // Both without X.
+      let (x, y) = (input[2 * bin], input[2 * bin + 1])
+      let (own, other) = ((1 - limit) * (1 - kept), (1 - classicalLimit) * kept)
+      space.voice[2 * bin] = own * (re * scale - x) + other * (sre - x)
+      space.voice[2 * bin + 1] = own * (im * scale - y) + other * (sim - y)
     }
   }
+
+  /// Returns a gain that is limited by adding some of the input.
+  private static func limited(_ gain: Float, _ limit: Float) -> Float { limit + (1 - limit) * gain }
 
   /// Computes κ of a frame's bands.
   private func keep(_ frame: Int, _ space: inout VoiceSpace) {

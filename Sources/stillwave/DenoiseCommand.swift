@@ -48,17 +48,19 @@ struct DenoiseCommand: ParsableCommand {
       """)
   var adapt: Bool?
 
-  @Option(help: "mmse_lsa, wiener or spectral_subtraction.")
+  @Option(
+    help: "mmse_lsa, wiener, spectral_subtraction, or voice: a network for speech, which deploy/install voice installs."
+  )
   var method: DenoiseMethod = .mmseLSA
 
-  @Option(help: "gentle (12 dB), natural (18 dB, the default) or strong (25 dB).")
+  @Option(help: "gentle (12 dB), natural (18 dB, the default) or strong (25 dB); with voice 12, 20 or 30 dB.")
   var strength: Strength?
 
   @Option(help: ArgumentHelp("Maximum reduction of the noise, 0 to 60.", valueName: "DB"))
   var reduction: Double?
 
   @Option(help: ArgumentHelp("Factor applied to the learned noise, 0.5 to 2.", valueName: "X"))
-  var sensitivity = 1.0
+  var sensitivity: Double?
 
   @Option(help: "denoised, or residue for the part that was removed.")
   var output: DenoiseSettings.Output = .denoised
@@ -122,7 +124,10 @@ struct DenoiseCommand: ParsableCommand {
     guard !isFolder(destination) || !inputs.contains(OutputFile.standardName) else {
       throw ValidationError("Standard input has no name for a file in a folder: name OUT itself.")
     }
-    guard (0.5...2).contains(sensitivity) else { throw ValidationError("--sensitivity must be 0.5 to 2.") }
+    guard method != .voice || sensitivity == nil && adapt == nil else {
+      throw ValidationError("With --method voice, leave out --sensitivity and --adapt.")
+    }
+    guard (0.5...2).contains(sensitivity ?? 1) else { throw ValidationError("--sensitivity must be 0.5 to 2.") }
   }
 
   mutating func run() throws {
@@ -180,8 +185,8 @@ struct DenoiseCommand: ParsableCommand {
   private var settings: DenoiseSettings {
     var settings = DenoiseSettings()
     settings.method = method
-    settings.reductionDB = reduction ?? (strength ?? .natural).reductionDB
-    settings.sensitivity = sensitivity
+    settings.reductionDB = reduction ?? (strength ?? .natural).reductionDB(method)
+    settings.sensitivity = sensitivity ?? 1
     settings.output = output
     settings.link = link
     settings.adaptation = DenoiseParameters.adaptation(asked: adapt, noise: noise.source)

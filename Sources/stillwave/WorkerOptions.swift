@@ -14,7 +14,7 @@ struct WorkerOptions: ParsableArguments {
   /// A request for this process.
   func request(_ work: WorkerRequest.Work, on source: String, threads: Int? = nil) -> WorkerRequest {
     WorkerRequest(
-      work, on: source, ffmpeg: setting("ffmpeg", ffmpeg) ?? "ffmpeg", threads: threads)
+      work, on: source, ffmpeg: setting("ffmpeg", ffmpeg) ?? "ffmpeg", voice: setting("voice", nil), threads: threads)
   }
 
   /// A working copy of `input`, if it needs one, under a temporary name near `place` that is removed when the process

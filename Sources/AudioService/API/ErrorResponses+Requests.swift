@@ -114,6 +114,11 @@ func problem(for error: RequestError) -> Problem {
       "unsupported_output",
       "The recording has \(channels) channels; at most \(limit) can be mixed down to mp3's two; wav can hold them.",
       parameter: "format")
+  case .methodUnavailable:
+    Problem(
+      "method_unavailable",
+      "The method “voice” isn't installed here. “\(VoiceModel.command)” installs it; /v1/methods lists those that are.",
+      parameter: "method")
   case .webhooksAreOff:
     Problem(
       "webhooks_off", "This service sends no webhooks: it runs without --webhook-secret, which signs them.",
@@ -200,6 +205,7 @@ extension Expectation {
     case .alone(let names): "the only one of \(list(names)) that is given"
     case .noiseDensity(let fault): fault.words
     case .leftOutBeside(let other): "left out if “\(other)” is given, which sets it"
+    case .leftOutWithMethod(let method): "left out with the method “\(method)”"
     case .recordingID: "the id of a recording"
     case .recordingIDs(let limit): "a list of 1 to \(limit) ids of recordings"
     case .object: "an object"

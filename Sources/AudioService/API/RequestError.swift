@@ -56,6 +56,8 @@ enum RequestError: Error, Equatable, Sendable {
   case noiseRegionTooShort(frames: Int64, NoiseNeeds)
   /// Channels of the recording, and how many can be mixed down to MP3's two.
   case tooManyChannelsForMP3(Int, limit: Int)
+  /// The method `voice` isn't installed.
+  case methodUnavailable
   case webhooksAreOff
   case privateCallback
   /// The job is still converting the recording.
@@ -113,6 +115,8 @@ enum Expectation: Equatable, Sendable {
   case noiseDensity(NoiseDensity.Fault)
   /// Left out, because the other member sets it.
   case leftOutBeside(String)
+  /// Left out, because the method doesn't have it.
+  case leftOutWithMethod(String)
   case recordingID, jobID, cursor
   case recordingIDs(limit: Int)
   case object

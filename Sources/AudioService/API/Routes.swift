@@ -41,6 +41,7 @@ func routes(_ context: Context) -> [ServiceRoute] {
     ServiceRoute(.get, "/v1/recordings/{id}/peaks.json", .recording(.read), atOnce: waveforms.peaks),
     ServiceRoute(.get, "/v1/recordings/{id}/waveform.png", .recording(.read), pictures.png),
     ServiceRoute(.get, "/v1/recordings/{id}/waveform.svg", .recording(.read), pictures.svg),
+    ServiceRoute(.get, "/v1/methods", .key(.read), denoise.methods),
     ServiceRoute(.post, "/v1/recordings/{id}/denoise", .key(.write), denoise.create),
     ServiceRoute(.post, "/v1/recordings/{id}/denoise/preview", .key(.write), previews.create),
     ServiceRoute(.get, "/v1/recordings/{id}/noise-regions", .key(.read), noiseRegions.list),

@@ -37,6 +37,7 @@ struct BatchRequests: Sendable {
     let (document, batch, webhook) = try await context.work.run {
       let members = try JSONMembers(body, known: Self.known)
       let operation = try BatchOperation(members)
+      if case .denoise(let asked) = operation { _ = try context.usable(asked) }
       let recordings = try Self.recordings(members)
       let callback = try members.callbackURL(context.configuration.webhooks)
       let (kind, parameters) = operation.stored

@@ -88,6 +88,7 @@ struct JobDocument: Encodable, Sendable {
     var link: ChannelLink?
     var clippedSamples: Int64?
     var noiseLevel: NoiseLevelsDocument?
+    var voice: VoiceUsed?
     var loudness: LoudnessChangeDocument?
     var measured: LoudnessDocument?
   }
@@ -137,6 +138,7 @@ struct JobDocument: Encodable, Sendable {
         link: result.link,
         clippedSamples: result.clippedSamples,
         noiseLevel: result.noiseLevel.map(NoiseLevelsDocument.init),
+        voice: result.voice,
         loudness: result.loudness.map(LoudnessChangeDocument.init),
         measured: result.measured.map(LoudnessDocument.init))
     }

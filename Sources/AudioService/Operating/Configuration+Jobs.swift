@@ -4,7 +4,7 @@ extension Configuration {
   /// Settings for all workers.
   var workerSettings: WorkerSettings {
     WorkerSettings(
-      program: program, template: workerTemplate, ffmpeg: ffmpeg, audioLimits: audioLimits,
+      program: program, template: workerTemplate, ffmpeg: ffmpeg, voice: voice, audioLimits: audioLimits,
       memoryBytes: workerMemoryBytes)
   }
 

@@ -123,6 +123,8 @@ package struct Configuration: Sendable {
   package var takesInShortUploads = false
   /// The ffmpeg that workers use to read m4a, mp4, webm, and others: a path, or a name to look up on PATH.
   package var ffmpeg = "ffmpeg"
+  /// The file of weights of the method `voice`, which may be missing.
+  package var voice = VoiceModel.usualPath
   /// Disk space for conversions made for downloads; the least recently used go first.
   package var maximumConversionBytes: Int64 = 10 << 30
   /// Seconds that a request waits for a conversion.

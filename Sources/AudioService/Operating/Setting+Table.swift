@@ -47,6 +47,10 @@ extension Setting {
     .text(
       "ffmpeg", "PATH", \.ffmpeg,
       "The ffmpeg that reads m4a, mp4, webm and others: a path or a name on PATH. ffprobe must be beside it."),
+    .text(
+      "voice", "FILE", \.voice,
+      "The weights of the method “voice”, which deploy/install voice writes. Without the file, there is no such method."
+    ),
     .choice(
       "log-level", \.logLevel,
       "trace, debug, info, notice, warning, error or critical. The log is JSON lines on standard error."),

@@ -19,7 +19,7 @@ struct DenoisePreviews: Sendable {
     let source = try await context.recording(parameters, caller)
     let members = try await JSONMembers(bodyOf: request, known: Self.known)
     let window = try Self.window(members, sampleRate: source.format.sampleRate)
-    let asked = try DenoiseRequests.parameters(members)
+    let asked = try context.usable(DenoiseRequests.parameters(members))
     _ = try members.recordingName()
     _ = try members.callbackURL(context.configuration.webhooks)
     let client = caller.client

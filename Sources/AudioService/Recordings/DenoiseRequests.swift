@@ -20,7 +20,7 @@ struct DenoiseRequests: Sendable {
     -> HTTPResponse
   {
     try await DerivedRecordings(context: context).create(request, parameters, caller, known: Self.known) {
-      try await plan(Self.parameters($0), $1, caller)
+      try await plan(context.usable(Self.parameters($0)), $1, caller)
     }
   }
 
@@ -44,6 +44,17 @@ struct DenoiseRequests: Sendable {
     return Int64(min(4 * frames * Double(format.channels), 0x1p60))
   }
 
+  /// `GET /v1/methods`: those that can be used here.
+  @Sendable func methods(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPResponse
+  {
+    try QueryParameters.checkNone(request)
+    let installed = DenoiseMethod.allCases.filter { $0 != .voice || context.hasVoice }
+    return try .json(
+      .ok, MethodList(methods: installed.map(\.rawValue)), fields: ["Cache-Control": "no-store"])
+  }
+
+  private struct MethodList: Encodable { let methods: [String] }
+
   static func parameters(_ members: JSONMembers) throws -> DenoiseParameters {
     let noise = try members.noiseSource(mayBeProfile: true)
     let method: DenoiseMethod? = try members.choice("method")
@@ -54,6 +65,11 @@ struct DenoiseRequests: Sendable {
     }
     let sensitivity = try members.number("sensitivity", in: 0.5...2)
     let adapt = try members.flag("adapt")
+    if method == .voice {
+      for (name, isGiven) in [("sensitivity", sensitivity != nil), ("adapt", adapt != nil)] where isGiven {
+        throw members.invalid(name, .leftOutWithMethod("voice"))
+      }
+    }
     let output: DenoiseSettings.Output? = try members.choice("output")
     let link: ChannelLink? = try members.choice("link")
     let format: OutputFormat? = try members.choice("format")
@@ -61,7 +77,8 @@ struct DenoiseRequests: Sendable {
     return DenoiseParameters(
       noise: noise,
       settings: DenoiseSettings(
-        method: method ?? .mmseLSA, reductionDB: reduction ?? (strength ?? .natural).reductionDB,
+        method: method ?? .mmseLSA,
+        reductionDB: reduction ?? (strength ?? .natural).reductionDB(method ?? .mmseLSA),
         sensitivity: sensitivity ?? 1, output: output ?? .denoised, link: link,
         adaptation: DenoiseParameters.adaptation(asked: adapt, noise: noise)), format: format ?? .same,
       loudness: loudness)
@@ -90,6 +107,17 @@ struct DenoiseRequests: Sendable {
       throw RequestError.noiseRegionTooShort(
         frames: Int64(frames.count), NoiseNeeds(frames: needed, sampleRate: rate))
     }
+  }
+}
+
+extension Context {
+  /// Whether the method `voice` is installed. Looks at the disk, because it may be installed meanwhile.
+  var hasVoice: Bool { VoiceModel.isInstalled(at: configuration.voice) }
+
+  /// Returns what a request asks for. Throws if its method isn't installed.
+  func usable(_ asked: DenoiseParameters) throws -> DenoiseParameters {
+    guard asked.settings.method != .voice || hasVoice else { throw RequestError.methodUnavailable }
+    return asked
   }
 }
 

@@ -4,7 +4,7 @@
 // multiplications in the same order, nothing is fused, and no sum runs across the lanes of a vector unless its order is
 // written down. The results don't depend on how many streams run side by side either.
 //
-// Tests/VoiceTests/PlainNetworks.swift defines the results, number by number.
+// Tests/ProcessingTests/VoiceNetworksTests.swift has the digest of results.
 #pragma once
 
 #include <stdbool.h>

@@ -32,6 +32,12 @@ enum DenoiseJob: JobDefinition {
     try scratch.write(profile.spectrum, toWorkFile: profilePath(of: attempt))
   }
 
+  /// Whether this node has the weights for which the job was planned, if it needs any.
+  static func suits(_ job: Job, _ settings: WorkerSettings) -> Bool {
+    guard let weights = RowJSON.value(DenoiseParameters.self, from: job.parameters)?.weights else { return true }
+    return weights == VoiceModel.version && VoiceModel.isInstalled(at: settings.voice)
+  }
+
   /// Returns the ID of the noise profile that the job uses, if there is one.
   private static func profile(of job: Job) -> String? {
     guard case .profile(let id) = RowJSON.value(DenoiseParameters.self, from: job.parameters)?.noise else { return nil }
@@ -51,7 +57,8 @@ enum DenoiseJob: JobDefinition {
     return try outcome.keep(made, warnings) { output in
       JobResult(
         recording: output, noise: cleaned.noise, profile: cleaned.profile, link: cleaned.link,
-        clippedSamples: cleaned.clippedSamples, noiseLevel: cleaned.noiseLevel, loudness: cleaned.loudness)
+        clippedSamples: cleaned.clippedSamples, noiseLevel: cleaned.noiseLevel, voice: cleaned.voice,
+        loudness: cleaned.loudness)
     }
   }
 

@@ -21,6 +21,9 @@ protocol JobDefinition {
   /// if one of them can't be made.
   static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ scratch: any Scratch) throws
 
+  /// Returns whether this node has what the job needs.
+  static func suits(_ job: Job, _ settings: WorkerSettings) -> Bool
+
   /// Stores the result in rows and files, unless the attempt has lost its job meanwhile. Returns nil if the worker's
   /// report is for a different kind of work.
   static func record(_ outcome: JobOutcome) throws(StorageError) -> Fenced<Job>?
@@ -28,6 +31,8 @@ protocol JobDefinition {
 
 extension JobDefinition {
   static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ scratch: any Scratch) throws {}
+
+  static func suits(_ job: Job, _ settings: WorkerSettings) -> Bool { true }
 }
 
 extension JobKind {

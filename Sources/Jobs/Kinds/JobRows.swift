@@ -18,6 +18,8 @@ package struct JobResult: Codable, Sendable, Equatable {
   package var clippedSamples: Int64?
   /// The level of the noise before and after it was removed.
   package var noiseLevel: NoiseLevels?
+  /// What the method `voice` has kept of the classical result, and its weights.
+  package var voice: VoiceUsed?
   /// The loudness before and after, if there was a target.
   package var loudness: LoudnessChange?
   /// The loudness of the recording, as a job of kind `loudness` measured it.
@@ -27,8 +29,9 @@ package struct JobResult: Codable, Sendable, Equatable {
   package init(
     recording: RecordingID, noise: NoiseUsed? = nil, profile: PowerSpectrum? = nil,
     link: ChannelLink? = nil, clippedSamples: Int64? = nil, noiseLevel: NoiseLevels? = nil,
-    loudness: LoudnessChange? = nil, measured: MeasuredLoudness? = nil
+    voice: VoiceUsed? = nil, loudness: LoudnessChange? = nil, measured: MeasuredLoudness? = nil
   ) {
+    self.voice = voice
     (self.noiseLevel, self.loudness, self.measured) = (noiseLevel, loudness, measured)
     self.recording = recording
     self.noise = noise

@@ -61,7 +61,7 @@ extension JobLifecycle {
     case cancelled(Job)
     /// Another node runs it.
     case runsElsewhere
-    /// With those of other nodes, as many jobs of its client run as may.
+    /// With those of other nodes, as many jobs of its client run as may, or this node lacks what the job needs.
     case clientIsFull
     /// It is postponed for this long.
     case tooEarly(seconds: Double)

@@ -44,14 +44,17 @@ struct JobPreparation: Sendable {
 
   /// Sets a job's row to running, counts an attempt, and marks the waveform that the job writes as being built.
   ///
-  /// If the store of media can't be used, or beside other nodes this node's disk, the row stays: the attempt would
-  /// fail, and take the job from a node that can do it. `failed` is the number of this node's last attempt at the job,
+  /// If the store of media can't be used, or beside other nodes this node's disk or what the job needs, the row stays:
+  /// the attempt would fail, and take the job from a node that can do it. `failed` is the number of this node's last attempt at the job,
   /// if that has failed.
   func claim(_ id: JobID, failed: Int?) -> Claim {
     do {
       try blobs.checkReachable()
       try disk?.check()
-      switch try catalog.claim(id, failed: failed, building: { $0.kind.definition.writtenRecording(of: $0) }) {
+      let claim = try catalog.claim(
+        id, failed: failed, if: { disk == nil || $0.kind.definition.suits($0, settings.workers) },
+        building: { $0.kind.definition.writtenRecording(of: $0) })
+      switch claim {
       case .written(let claimed): return .claimed(claimed)
       case .refused(let job): return .refused(JobLifecycle.Refusal(job, at: catalog.time))
       }

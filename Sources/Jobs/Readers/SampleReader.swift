@@ -42,7 +42,7 @@ package final class SampleReader: Sendable {
     _ settings: WorkerSettings, _ file: OpenFile, _ fence: WorkerFence, label: String, _ patience: Patience,
     _ watch: WorkerWatch
   ) throws(ReaderFailure) -> SampleReader {
-    let opening = Array("\(fence.text) \(file.map == nil ? 0 : 1)\n".utf8)
+    let opening = Array("\(fence.text) \(file.map == nil ? 0 : 1) \(settings.voice)\n".utf8)
     let child = SpawnedChild.startReader(
       settings.program, ["reader", label, file.path], opening: opening, file.descriptor, file.map ?? file.descriptor,
       template: settings.template)

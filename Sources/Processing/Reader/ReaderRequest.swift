@@ -5,7 +5,7 @@ import Waveform
 //
 // The service first sends a message with two descriptors, those of the recording's file and of its sound map; its text
 // is a `WorkerFence`, a space, and 1 if there is a map; else 0, and the second descriptor is another one of the file;
-// and a newline. Then it sends requests, one at a time:
+// a space, the path of the weights of `voice`, and a newline. Then it sends requests, one at a time:
 //
 //   0  number of bytes that follow, 32 bits
 //   4  kind, one byte:

@@ -18,14 +18,16 @@ package struct ReaderService {
 
   /// Serves the service at the other end of `socket` until it closes it. Call it before this process has other threads.
   package static func serve(_ socket: Int32) {
-    var opening = [UInt8](repeating: 0, count: 256)
+    var opening = [UInt8](repeating: 0, count: 4096 + 256)
     var (file, map): (Int32, Int32) = (-1, -1)
     let count = unsafe opening.withUnsafeMutableBytes { opening in
       unsafe stillwave_receive_order(socket, opening.baseAddress, opening.count, &file, &map)
     }
     guard count > 0 else { return }
-    let words = String(decoding: opening.prefix(count), as: UTF8.self).split(whereSeparator: \.isWhitespace)
-    guard words.count == 2, let fence = WorkerFence(text: String(words[0])) else { return }
+    let words = String(decoding: opening.prefix(count), as: UTF8.self).dropLast()
+      .split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
+    guard words.count == 3, let fence = WorkerFence(text: String(words[0])) else { return }
+    VoiceModel.shared.prepare(String(words[2]))
     // The name of an open file, which leads to it even after it was deleted. It has no other for this process.
     let path = "/proc/self/fd/\(file)"
     if let refusal = fence.enter(source: path, folder: nil, threads: 1) {

@@ -31,15 +31,15 @@ extension Catalog {
   /// the recording that `building` returns as being built. `failed` is the number of the holder's last attempt if that
   /// has failed; another one that the row shows as running here counts as lost.
   ///
-  /// Refused if the job has ended, another node runs it, its source is gone, it is postponed, or as many jobs of its
-  /// client run as may (in the last two cases it is still queued).
+  /// Refused if the job has ended, another node runs it, its source is gone, it is postponed, as many jobs of its client
+  /// run as may, or `suits` returns false (in the last three cases it is still queued).
   package func claim(
-    _ id: JobID, failed: Int? = nil, building: @Sendable (Job) -> RecordingID? = { _ in nil }
+    _ id: JobID, failed: Int? = nil, if suits: @Sendable (Job) -> Bool = { _ in true }, building: @Sendable (Job) -> RecordingID? = { _ in nil }
   ) throws(StorageError) -> Fenced<ClaimedJob> {
     let nonce = AttemptToken.newNonce()
     return try write(.statementLocks) { db in
       guard let (before, now) = try locked(id, db) else { return .refused(nil) }
-      guard let source = try Self.recording(before.recording, db), try mayRun(before, db) else {
+      guard let source = try Self.recording(before.recording, db), suits(before), try mayRun(before, db) else {
         return .refused(before)
       }
       let moved = try begin(before, nonce: nonce, failed: failed, at: now, db)
