@@ -39,6 +39,8 @@ struct SegmentPlace: Sendable, Equatable {
   /// The end of the spectral frames, if the sound that is wanted ends at a frame of the recording: the end of a second,
   /// because the guard decides for each, and a little more for the resampler.
   func end(forSoundUpTo end: Int64) -> Int {
+    // A recording whose end isn't known has none that an addition could pass.
+    let end = min(end, 1 << 60)
     let second = min(start + Self.seconds, max(start + 1, (end + rate / 5 + rate - 1) / rate))
     return spectral(second) + 5
   }
