@@ -11,6 +11,7 @@ enum Resampler {
   static func run(_ sound: [Float], from rate: Int, to other: Int, count: Int? = nil) throws(VoiceError) -> [Float] {
     guard rate != other else { return sound }
     var result = [Float](repeating: 0, count: count ?? Self.count(sound.count, from: rate, to: other))
+    guard !sound.isEmpty else { return result }
     guard unsafe resampler_run(sound, sound.count, Double(rate), &result, result.count, Double(other)) else {
       throw .noResampler
     }

@@ -6,8 +6,8 @@
 //   only for the       the networks run                      for the resampler
 //   running means
 //
-// The networks need less than a second until what was before doesn't matter. Segments are cross-faded in the last 100 ms
-// before each, for which the next one has been computed, too.
+// The networks need less than a second until what was before doesn't matter. Segments are cross-faded in the last
+// 100 ms before each, for which the next one has been computed, too.
 
 /// Where a segment is in a recording, in frames of its rate or in spectral frames (10 ms) since the segment's reading
 /// began.

@@ -9,7 +9,7 @@ import Terms
 //
 // Several segments go through the networks side by side, so that each weight is read from memory once for all of them.
 
-/// Removes noise from a recording of any length in constant memory: 90 MB for 2 channels at 48 kHz.
+/// Removes noise from a recording of any length in constant memory.
 ///
 /// The output has exactly as many frames as the input and isn't delayed. A part of a recording comes out as in the
 /// whole, to −90 dBFS, if it gets what `sound(for:)` returns.
@@ -28,9 +28,9 @@ package final class VoiceDenoiser {
     }
   }
 
-  /// How many segments go through the networks side by side, at most, on each thread.
-  private static let sideBySide = 2
-  /// As many segments are collected as take this number of bytes, but at least one.
+  /// How many segments are in memory at a time: one on each of two threads, or both side by side on one.
+  private static let segmentsAtATime = 2
+  /// The sound of this many segments is collected if it takes at most that number of bytes; else that of one.
   private static let collectedBytes = 24 << 20
 
   private let weights: VoiceWeights
@@ -74,9 +74,8 @@ package final class VoiceDenoiser {
     self.sampleRate = sampleRate
     self.wanted = wanted
     self.usesSecondThread = usesSecondThread
-    let segmentBytes = 8 * channels * sampleRate * Int(SegmentPlace.seconds)
-    let threads = usesSecondThread ? 2 : 1
-    batch = Int64(max(1, min(Self.sideBySide * threads / groups.count, Self.collectedBytes / segmentBytes)))
+    let bytes = 8 * channels * sampleRate * Int(SegmentPlace.seconds) * Self.segmentsAtATime
+    batch = groups.count == 1 && bytes <= Self.collectedBytes ? Int64(Self.segmentsAtATime) : 1
     let whole = SegmentPlace.segments(for: wanted.clamped(to: 0..<(1 << 60)), sampleRate: sampleRate)
     (nextSegment, endSegment) = (whole.lowerBound, whole.upperBound)
     let rows = [[Float]](repeating: [], count: channels)
@@ -84,7 +83,7 @@ package final class VoiceDenoiser {
     start = startFrame
     tails = rows
     position = wanted.lowerBound
-    spaces = (0..<threads).map { _ in Workspace() }
+    spaces = (0..<(usesSecondThread ? 2 : 1)).map { _ in Workspace() }
   }
 
   private static func factor(_ decibels: Double) -> Float {
@@ -147,7 +146,6 @@ package final class VoiceDenoiser {
   private func append(_ samples: Span<Float>, to rows: inout [[Float]]) {
     precondition(samples.count.isMultiple(of: channels), "samples come in whole frames")
     for channel in 0..<channels {
-      rows[channel].reserveCapacity(rows[channel].count + samples.count / channels)
       for index in stride(from: channel, to: samples.count, by: channels) {
         let sample = samples[index]
         rows[channel].append(sample.isFinite ? min(1e12, max(-1e12, sample)) : 0)
@@ -222,29 +220,32 @@ package final class VoiceDenoiser {
 
   /// Returns the output of each segment, a row for each channel.
   private func results(_ numbers: Range<Int64>, soundEnd: Int64) throws(VoiceError) -> [[[Float]]] {
-    var segments: [(channels: [Int], segment: VoiceSegment)] = []
-    for number in numbers {
-      let place = SegmentPlace(number: number, sampleRate: sampleRate)
-      for group in groups {
-        let part = VoiceSegment.Sound(
-          original: group.map { slice(sound.original[$0], place) },
-          classical: group.map { slice(sound.classical[$0], place) })
-        segments.append((group, try VoiceSegment(place, part, rule: rule, soundEnd: soundEnd)))
-      }
-    }
-    let works = try perform(segments.map(\.segment))
     var outputs = [[[Float]]](repeating: [[Float]](repeating: [], count: channels), count: numbers.count)
-    for (index, (own, segment)) in segments.enumerated() {
-      for (channel, row) in zip(own, works[index]) {
-        outputs[Int(segment.place.number - numbers.lowerBound)][channel] = row
+    let works = numbers.flatMap { number in groups.map { (number, $0) } }
+    for start in stride(from: 0, to: works.count, by: Self.segmentsAtATime) {
+      let together = works[start..<min(start + Self.segmentsAtATime, works.count)]
+      var segments: [VoiceSegment] = []
+      for (number, own) in together {
+        let place = SegmentPlace(number: number, sampleRate: sampleRate)
+        let part = VoiceSegment.Sound(
+          original: own.map { slice(sound.original[$0], place) },
+          classical: own.map { slice(sound.classical[$0], place) })
+        segments.append(try VoiceSegment(place, part, rule: rule, soundEnd: soundEnd))
       }
-      for verdict in segment.verdicts where verdict.hasSound {
-        keptShare += Double(verdict.keptShare)
-        lostShare += Double(verdict.lostShare)
-        soundSeconds += 1
+      for ((number, own), rows) in zip(together, try perform(segments)) {
+        for (channel, row) in zip(own, rows) { outputs[Int(number - numbers.lowerBound)][channel] = row }
       }
+      for segment in segments { count(segment.verdicts) }
     }
     return outputs
+  }
+
+  private func count(_ verdicts: [VoiceGuard.Verdict]) {
+    for verdict in verdicts where verdict.hasSound {
+      keptShare += Double(verdict.keptShare)
+      lostShare += Double(verdict.lostShare)
+      soundSeconds += 1
+    }
   }
 
   private func slice(_ row: [Float], _ place: SegmentPlace) -> [Float] {
@@ -282,10 +283,7 @@ package final class VoiceDenoiser {
     }
 
     func run() {
-      for start in stride(from: 0, to: segments.count, by: VoiceDenoiser.sideBySide) {
-        let together = segments[start..<min(start + VoiceDenoiser.sideBySide, segments.count)]
-        VoiceNetworks.run(together, weights, workspace.transform, &workspace.space)
-      }
+      VoiceNetworks.run(segments, weights, workspace.transform, &workspace.space)
       do throws(VoiceError) {
         var rows: [[[Float]]] = []
         for segment in segments {

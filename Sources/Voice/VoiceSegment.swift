@@ -7,8 +7,8 @@ import Glibc
 //   M = Y (|S| / |Y|)^¼                   a mean of the magnitudes, with the phase of Y
 //   Z = (1 − κ) (a X + (1 − a) M) + κ (b X + (1 − b) S)
 //
-// a is the limit of attenuation, κ how much of S is kept (see VoiceGuard), and b brings S, which has a limit of 25 dB, to
-// that of a if it is lower.
+// a is the limit of attenuation, κ how much of S is kept (see VoiceGuard), and b brings S, which has a limit of 25 dB,
+// to that of a if it is lower.
 //
 // Z − X is what goes back to the sound's rate, and is added to it. So what the resampler can't hold, above 24 kHz or
 // close to half the rate, is still there; it gets the gain of the band below.

@@ -92,10 +92,13 @@ import Testing
     #expect(difference(alone[...], result[...]) < 0.2)
   }
 
-  @Test("the limit of attenuation holds", arguments: [12.0, 20, 60])
-  func limit(reduction: Double) throws {
-    let original = noise(48_000), silence = [Float](repeating: 0, count: 48_000)
-    let result = try clean(original, silence, rate: 48_000, reduction: reduction)
+  @Test(
+    "the limit of attenuation holds, also above the networks' 24 kHz",
+    arguments: [(12.0, 48_000), (20, 96_000), (60, 44_100)])
+  func limit(reduction: Double, rate: Int) throws {
+    guard VoiceDenoiser.loadResampler() || rate == 48_000 else { return }
+    let original = noise(rate), silence = [Float](repeating: 0, count: rate)
+    let result = try clean(original, silence, rate: rate, reduction: reduction)
     func power(_ samples: [Float]) -> Double { samples[5_000...40_000].reduce(0) { $0 + Double($1) * Double($1) } }
     let attenuation = 10 * log10(power(original) / power(result))
     #expect(abs(attenuation - reduction) < 0.2)

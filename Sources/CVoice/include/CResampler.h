@@ -1,4 +1,5 @@
-// One function of libsoxr, which is loaded when it is first needed: see CCurl.c for why. It needs no headers of libsoxr.
+// One function of libsoxr, which is loaded when it is first needed: see CCurl.c for why. It needs no headers of
+// libsoxr.
 #pragma once
 
 #include <stdbool.h>

@@ -45,8 +45,8 @@ struct JobPreparation: Sendable {
   /// Sets a job's row to running, counts an attempt, and marks the waveform that the job writes as being built.
   ///
   /// If the store of media can't be used, or beside other nodes this node's disk or what the job needs, the row stays:
-  /// the attempt would fail, and take the job from a node that can do it. `failed` is the number of this node's last attempt at the job,
-  /// if that has failed.
+  /// the attempt would fail, and take the job from a node that can do it. `failed` is the number of this node's last
+  /// attempt at the job, if that has failed.
   func claim(_ id: JobID, failed: Int?) -> Claim {
     do {
       try blobs.checkReachable()

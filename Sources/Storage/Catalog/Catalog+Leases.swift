@@ -31,8 +31,8 @@ extension Catalog {
   /// the recording that `building` returns as being built. `failed` is the number of the holder's last attempt if that
   /// has failed; another one that the row shows as running here counts as lost.
   ///
-  /// Refused if the job has ended, another node runs it, its source is gone, it is postponed, as many jobs of its client
-  /// run as may, or `suits` returns false (in the last three cases it is still queued).
+  /// Refused if the job has ended, another node runs it, its source is gone, it is postponed, as many jobs of its
+  /// client run as may, or `suits` returns false (in the last three cases it is still queued).
   package func claim(
     _ id: JobID, failed: Int? = nil, if suits: @Sendable (Job) -> Bool = { _ in true }, building: @Sendable (Job) -> RecordingID? = { _ in nil }
   ) throws(StorageError) -> Fenced<ClaimedJob> {
