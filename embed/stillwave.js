@@ -743,7 +743,7 @@ export class StillwaveWaveform extends Base {
  #shownTarget = this.#view.target;
  #stopAt = Infinity;
  #pendingTime = NaN;
- #isConverted = false;
+ #conversion = null;
  #forget = () => {};
  constructor() {
   super();
@@ -779,7 +779,11 @@ export class StillwaveWaveform extends Base {
   if (selection && (playhead < selection.start || playhead >= selection.end - 0.01)) this.currentTime = selection.start;
   else if (playhead >= duration - 0.01) this.currentTime = 0;
   this.#stopAt = selection ? selection.end : Infinity;
-  await this.#audio.play();
+  try { await this.#audio.play(); } catch (error) {
+   await new Promise(done => setTimeout(done));
+   if (!this.#conversion) throw error;
+   await this.#conversion;
+  }
  }
  pause() { this.#audio.pause(); }
  get media() { return this.#audio; }
@@ -843,7 +847,7 @@ export class StillwaveWaveform extends Base {
   this.#audio.removeAttribute("src");
   this.#audio.load();
   [this.#remote, this.#store, this.#layers, this.#labels, this.#spectrogram, this.info] = [null, null, [], null, null, null];
-  this.#isConverted = false;
+  this.#conversion = null;
  }
  get #place() {
   const src = this.getAttribute("src") ?? "", id = this.getAttribute("recording") ?? "", token = this.getAttribute("token") ?? "";
@@ -1093,10 +1097,10 @@ export class StillwaveWaveform extends Base {
  }
  #convert() {
   if (!this.#audio.getAttribute("src")) return;
-  if (this.#isConverted || this.#audio.error?.code === MediaError.MEDIA_ERR_NETWORK) return this.#fail(new StillwaveError(texts.unplayable, "unplayable", 0));
-  this.#isConverted = true;
+  if (this.#conversion || this.#audio.error?.code === MediaError.MEDIA_ERR_NETWORK) return this.#fail(new StillwaveError(texts.unplayable, "unplayable", 0));
   this.#setAudio("?format=mp3");
-  this.#audio.play().catch(() => { /* as above */ });
+  this.#conversion = this.#audio.play();
+  this.#conversion.catch(() => { /* as above */ });
  }
  #press(event) {
   if (event.altKey || event.ctrlKey || event.metaKey || this.#isDisabled || !this.#layers.length) return;

@@ -5,7 +5,7 @@ import os
 import random
 import threading
 
-from material import Service, speech_like, write_wav
+from material import Service, speech_like, write_media, write_wav
 from webdriver import Browser, wait
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>A talk</title>
@@ -59,7 +59,7 @@ class Steps:
         self.run("inside('.wave').focus()")
         self.browser.keys("\uE014", "\uE014")
         wait("the arrow keys move the playhead", lambda: abs(self.state()["time"] - 1.2) < 0.01)
-        assert self.run("return inside('.wave').getAttribute('aria-valuetext')").startswith("0:01.2 of 1:00.0")
+        wait("screen readers hear it", lambda: self.run("return inside('.wave').getAttribute('aria-valuetext')").startswith("0:01.2 of 1:00.0"))
         self.browser.keys(("\uE008", "\uE014"))
         wait("Shift selects", lambda: self.state()["selection"] and abs(self.state()["selection"]["end"] - 1.8) < 0.01)
         assert self.state()["value"] == "1.2-1.8" and self.state()["valid"]
@@ -174,6 +174,13 @@ class Steps:
         self.service.start()
         wait("the rest arrives", lambda: self.run("return wave.error === null"))
 
+    def what_a_browser_cannot_play_is_converted(self):
+        self.open(self.service.named("talk.aiff")["id"])
+        self.run("wave.currentTime = 1; return wave.play()")
+        wait("it plays", lambda: self.state()["time"] > 1.1)
+        assert "format=mp3" in self.run("return wave.media.src") and self.run("return wave.error") is None
+        self.run("wave.pause()")
+
     def errors_have_a_code(self):
         self.open()
         self.run("seen.length = 0; wave.setAttribute('recording', '0199a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b')")
@@ -201,6 +208,7 @@ def check(binary, kinds, pages, folder, pictures):
         identifier = service.upload(write_wav(folder + "/talk.wav", speech, rate))
         Steps.growing = write_wav(folder + "/growing.wav", speech, rate, repeats=40)
         service.upload(write_wav(folder + "/hiss.wav", array.array("h", [random.randrange(-9000, 9000) for _ in range(60 * rate)]), rate))
+        service.upload(write_media(folder + "/talk.aiff", "-i", folder + "/talk.wav"))
         service.upload(write_wav(folder + "/two minutes.wav", speech, rate, repeats=2))
         service.upload(write_wav(folder + "/two hours.wav", speech, rate, repeats=120))
         labels = "WEBVTT\n\n00:02.000 --> 00:06.000\nWelcome\n\n00:10.000 --> 00:16.000\nThe first thing\n\n00:40.000 --> 00:55.000\nThank you\n"

@@ -69,8 +69,8 @@ export class StillwaveWaveform extends Base {
   #shownTarget = this.#view.target;
   #stopAt = Infinity;
   #pendingTime = NaN;
-  /** Whether the audio is being converted, because the browser can't play the file itself. */
-  #isConverted = false;
+  /** @type {Promise<void> | null} resolves when it plays what the service converts, because the browser can't play the file */
+  #conversion = null;
   /** @type {() => void} */
   #forget = () => {};
 
@@ -118,7 +118,11 @@ export class StillwaveWaveform extends Base {
     if (selection && (playhead < selection.start || playhead >= selection.end - 0.01)) this.currentTime = selection.start;
     else if (playhead >= duration - 0.01) this.currentTime = 0;
     this.#stopAt = selection ? selection.end : Infinity;
-    await this.#audio.play();
+    try { await this.#audio.play(); } catch (error) {
+      await new Promise(done => setTimeout(done));
+      if (!this.#conversion) throw error;
+      await this.#conversion;
+    }
   }
   pause() { this.#audio.pause(); }
   /** The media element that plays, for what this element has no name for, such as `volume` or `playbackRate`. */
@@ -197,7 +201,7 @@ export class StillwaveWaveform extends Base {
     this.#audio.removeAttribute("src");
     this.#audio.load();
     [this.#remote, this.#store, this.#layers, this.#labels, this.#spectrogram, this.info] = [null, null, [], null, null, null];
-    this.#isConverted = false;
+    this.#conversion = null;
   }
 
   get #place() {
@@ -488,10 +492,10 @@ export class StillwaveWaveform extends Base {
 
   #convert() {
     if (!this.#audio.getAttribute("src")) return;
-    if (this.#isConverted || this.#audio.error?.code === MediaError.MEDIA_ERR_NETWORK) return this.#fail(new StillwaveError(texts.unplayable, "unplayable", 0));
-    this.#isConverted = true;
+    if (this.#conversion || this.#audio.error?.code === MediaError.MEDIA_ERR_NETWORK) return this.#fail(new StillwaveError(texts.unplayable, "unplayable", 0));
     this.#setAudio("?format=mp3");
-    this.#audio.play().catch(() => { /* as above */ });
+    this.#conversion = this.#audio.play();
+    this.#conversion.catch(() => { /* as above */ });
   }
 
   #press(/** @type {KeyboardEvent} */ event) {
