@@ -111,6 +111,26 @@ class AFileIsDroppedAndCleaned(Chapter):
         assert noise[0] % 4 < 1.5 and noise[1] - noise[0] < 1.6, noise
         assert self.browser.shown("#noise-times") and self.browser.shown("#noise-band")
 
+    def a_suggestion_shows_that_it_is_chosen_and_is_heard(self):
+        browser, page = self.browser, self.page
+        start = browser.run("return Number(document.querySelector('.region').dataset.start)")
+        assert abs(page.playhead() - start) < 0.01, "the playhead is there"
+        pressed = "return [...document.querySelectorAll('%s')].map(button => button.ariaPressed === 'true')"
+        for buttons in ("#regions button", "#suggestions [data-part=use]"):
+            assert browser.run(pressed % buttons) == [True, False, False, False, False], buttons
+        browser.click("#suggestions .suggestion:nth-child(2) [data-part=play]")
+        second = browser.run("return Number(document.querySelector('.region:nth-child(2)').dataset.start)")
+        wait("the second one is heard", lambda: page.is_playing() and second <= page.playhead() < second + 3)
+        wait("to its end", lambda: not page.is_playing())
+        assert second < page.playhead() < second + 3 and page.field("noise")[0] == round(start, 2), "and the first one stays chosen"
+        browser.click("#suggestions .suggestion:first-child [data-part=use]")
+        page.rest()
+        assert page.field("noise") is None, "a second click gives it up"
+        browser.click("#suggestions .suggestion:first-child [data-part=use]")
+        browser.keys(" ")
+        wait("Space plays from there", lambda: page.is_playing() and start <= page.playhead() < start + 2)
+        browser.keys(" ")
+
     def the_variants_are_drawn_and_one_is_taken(self):
         self.page.focus()
         self.browser.keys("z")

@@ -18,12 +18,24 @@ export class CleaningPanel {
    */
   onSettled = () => { };
   /**
+   * Emitted when a suggested region is chosen, and when it is to be heard.
+   * @type {(region: import("./view.js").Span) => void}
+   */
+  onChosen = () => { };
+  /** @type {(region: import("./view.js").Span) => void} */
+  onHear = () => { };
+  /**
    * A variant was applied.
    * @type {Signal<void>}
    */
   taken = new Signal();
   #suggested = "";
   #said = -1;
+  /**
+   * The buttons of the suggested regions: those that choose one, and those that play it.
+   * @type {{ region: import("./view.js").Span, choose: HTMLElement[], play: HTMLElement }[]}
+   */
+  #suggestions = [];
 
   /**
    * @param {import("./session.js").Session} session
@@ -64,6 +76,7 @@ export class CleaningPanel {
     };
     view.noiseMarked.subscribe(() => {
       this.#showNoise();
+      this.#showChosen();
       settled();
     });
     session.changed.subscribe(() => {
@@ -181,32 +194,49 @@ export class CleaningPanel {
     const { regions } = this.session, suggested = JSON.stringify(regions);
     if (suggested === this.#suggested) return;
     this.#suggested = suggested;
-    const take = (/** @type {{ start: number, end: number }} */ region) => {
+    for (const id of ["regions", "suggestions"]) find(id).replaceChildren();
+    const take = (/** @type {import("./view.js").Span} */ region) => {
+      if (isSame(region, this.view.noise)) return this.view.markNoise(null);
+      this.view.select(null);
       this.view.markNoise(region);
+      this.onChosen(region);
       const { start, end } = this.view.target;
       const isSeen = region.start >= start && region.end <= end;
       if (!isSeen) this.view.pan((region.start + region.end) / 2 - (start + end) / 2);
     };
-    const make = (/** @type {string} */ template, /** @type {typeof regions[number]} */ region) => {
-      const button = copy(template), { start, end, level } = region, quality = texts.quality(region.score);
-      button.dataset.start = String(start);
-      button.dataset.end = String(end);
-      label(button, texts.takeSuggestion(start, end, quality, level));
-      button.onclick = () => take(region);
-      return button;
-    };
-    find("regions").replaceChildren(...regions.map((region, k) => {
-      const button = make("region-template", region);
-      part(button, "rank").textContent = String(k + 1);
-      return button;
-    }));
-    find("suggestions").replaceChildren(...regions.map((region, k) => {
-      const button = make("suggestion-template", region);
-      button.textContent = texts.suggestion(k + 1, region.start, region.end, texts.quality(region.score));
-      return button;
-    }));
+    this.#suggestions = regions.map((region, k) => {
+      const mark = copy("region-template"), row = copy("suggestion-template"), use = part(row, "use"), play = part(row, "play");
+      const { start, end, level } = region, quality = texts.quality(region.score);
+      [mark.dataset.start, mark.dataset.end] = [String(start), String(end)];
+      part(mark, "rank").textContent = String(k + 1);
+      use.textContent = texts.suggestion(k + 1, start, end, quality);
+      for (const button of [mark, use]) {
+        label(button, texts.takeSuggestion(start, end, quality, level));
+        button.onclick = () => take(region);
+      }
+      label(play, texts.hearSuggestion(start, end));
+      play.onclick = () => this.onHear(region);
+      find("regions").append(mark);
+      find("suggestions").append(row);
+      return { region, choose: [mark, use], play };
+    });
+    this.#showChosen();
     find("suggestions-part").hidden = !regions.length;
     this.view.moved.emit();
+  }
+
+  #showChosen() {
+    for (const { region, choose } of this.#suggestions) {
+      for (const button of choose) button.setAttribute("aria-pressed", String(isSame(region, this.view.noise)));
+    }
+  }
+
+  /**
+   * Shows which suggested region is heard.
+   * @param {import("./view.js").Span | null} heard
+   */
+  showHeard(heard) {
+    for (const { region, play } of this.#suggestions) part(play, "icon").setAttribute("href", isSame(region, heard) ? "#i-pause" : "#i-play");
   }
 
   #showJob() {
@@ -232,3 +262,9 @@ export class CleaningPanel {
     }
   }
 }
+
+/**
+ * @param {import("./view.js").Span} region
+ * @param {import("./view.js").Span | null} other
+ */
+const isSame = ({ start, end }, other) => other !== null && Math.abs(start - other.start) < 1e-6 && Math.abs(end - other.end) < 1e-6;

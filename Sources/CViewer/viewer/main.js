@@ -62,6 +62,9 @@ const labelling = new Labelling(labels, view, player, {
 connectControls({ view, stage, session, player, undo, labelling });
 
 panel.onSettled = () => void player.refresh();
+panel.onChosen = ({ start }) => player.seek(start);
+panel.onHear = region => void player.playOriginal(region);
+player.changed.subscribe(() => panel.showHeard(player.isPlaying ? player.range : null));
 stage.beforeFrame = () => {
   const goesOn = player.follow();
   if (goesOn) followPlayhead();

@@ -96,16 +96,29 @@ export class Player {
 
   toggle() { return this.isPlaying || this.isLoading ? this.pause() : this.play(); }
 
-  /** Plays the selection, or from the playhead on. */
-  async play() {
+  /** Plays a stretch, by default the selection; or if there is none, from the playhead on. */
+  async play(range = this.view.selection) {
     if (!this.session.original) return;
-    const { selection, playhead, duration } = this.view;
-    this.range = selection;
+    const { playhead, duration } = this.view;
+    this.range = range;
     let from = playhead;
-    if (selection && (from < selection.start || from >= selection.end - 0.01)) from = selection.start;
-    else if (!selection && from >= duration - 0.02) from = 0;
+    if (range && (from < range.start || from >= range.end - 0.01)) from = range.start;
+    else if (!range && from >= duration - 0.02) from = 0;
     this.view.movePlayhead(from);
     await this.#start();
+  }
+
+  /**
+   * Plays a stretch of the original from its start, or stops that.
+   * @param {Span} range
+   */
+  async playOriginal(range) {
+    const { isPlaying } = this, { original } = this.session;
+    this.pause();
+    if (!original || isPlaying && this.range === range) return;
+    this.hear(original);
+    this.view.movePlayhead(range.start);
+    await this.play(range);
   }
 
   /**

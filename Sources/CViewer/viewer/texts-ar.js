@@ -106,6 +106,7 @@ export const texts = {
     `تعلّم الضوضاء من ${formatTime(start)} إلى ${formatTime(end)}: ${quality}، ${leftToRight(`${number(level, 1)} dBFS`)}`,
   quality: score => score >= 0.7 ? "ضوضاء فقط" : score >= 0.4 ? "معظمه ضوضاء" : "ربما ضوضاء",
   cleanLater: "تعذّر الوصول إلى الخدمة. ستبدأ التنقية فور عودتها.",
+  hearSuggestion: (start, end) => `الاستماع إلى الأصل من ${formatTime(start)} إلى ${formatTime(end)}`,
   variants: "صيغ مختلفة للجزء المعروض.",
   variantsTooLong: "كبّر إلى 30 ثانية أو أقل لعرض الصيغ.",
   takeVariant: name => `استخدام الصيغة «${name}»`,

@@ -106,6 +106,7 @@ export const texts = {
     `Rauschen von ${formatTime(start)} bis ${formatTime(end)} lernen: ${quality}, ${number(level, 1)} dBFS`,
   quality: score => score >= 0.7 ? "nur Rauschen" : score >= 0.4 ? "fast nur Rauschen" : "vielleicht Rauschen",
   cleanLater: "Der Dienst ist nicht erreichbar. Die Bereinigung beginnt, sobald er wieder da ist.",
+  hearSuggestion: (start, end) => `Das Original von ${formatTime(start)} bis ${formatTime(end)} anhören`,
   variants: "Varianten des sichtbaren Ausschnitts.",
   variantsTooLong: "Zoome auf höchstens 30 Sekunden, um die Varianten zu sehen.",
   takeVariant: name => `Variante „${name}“ verwenden`,

@@ -106,6 +106,7 @@ export const texts = {
     `Aprender el ruido de ${formatTime(start)} a ${formatTime(end)}: ${quality}, ${number(level, 1)} dBFS`,
   quality: score => score >= 0.7 ? "solo ruido" : score >= 0.4 ? "casi solo ruido" : "quizá ruido",
   cleanLater: "No se puede acceder al servicio. La limpieza empezará cuando vuelva.",
+  hearSuggestion: (start, end) => `Escuchar el original de ${formatTime(start)} a ${formatTime(end)}`,
   variants: "Variantes de la parte visible.",
   variantsTooLong: "Acércate a 30 segundos o menos para ver las variantes.",
   takeVariant: name => `Usar la variante «${name}»`,

@@ -106,6 +106,7 @@ export const texts = {
     `Apprendre le bruit de ${formatTime(start)} à ${formatTime(end)} : ${quality}, ${number(level, 1)} dBFS`,
   quality: score => score >= 0.7 ? "bruit seul" : score >= 0.4 ? "surtout du bruit" : "peut-être du bruit",
   cleanLater: "Le service est injoignable. Le nettoyage commencera dès son retour.",
+  hearSuggestion: (start, end) => `Écouter l’original de ${formatTime(start)} à ${formatTime(end)}`,
   variants: "Variantes de la partie visible.",
   variantsTooLong: "Zoomez sur 30 secondes ou moins pour voir les variantes.",
   takeVariant: name => `Utiliser la variante « ${name} »`,

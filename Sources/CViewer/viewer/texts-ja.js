@@ -106,6 +106,7 @@ export const texts = {
     `${formatTime(start)}～${formatTime(end)}からノイズを学習（${quality}、${number(level, 1)} dBFS）`,
   quality: score => score >= 0.7 ? "ノイズのみ" : score >= 0.4 ? "ほぼノイズ" : "ノイズの可能性",
   cleanLater: "サービスに接続できません。復旧しだいノイズ除去を始めます。",
+  hearSuggestion: (start, end) => `元の音の${formatTime(start)}～${formatTime(end)}を聴く`,
   variants: "表示範囲の仕上がり例。",
   variantsTooLong: "30秒以下に拡大すると仕上がり例を表示できます。",
   takeVariant: name => `「${name}」を使う`,

@@ -110,6 +110,7 @@ export const texts = {
     `Learn the noise from ${formatTime(start)} to ${formatTime(end)}: ${quality}, ${number(level, 1)} dBFS`,
   quality: (/** @type {number} */ score) => /** @type {string} */ (score >= 0.7 ? "only noise" : score >= 0.4 ? "mostly noise" : "perhaps noise"),
   cleanLater: "The service can't be reached. The cleaning begins when it is back.",
+  hearSuggestion: (/** @type {number} */ start, /** @type {number} */ end) => `Hear the original from ${formatTime(start)} to ${formatTime(end)}`,
   variants: "Variants of the visible part.",
   variantsTooLong: "Zoom in to 30 seconds or less to see the variants.",
   takeVariant: (/** @type {string} */ name) => `Use the variant “${name}”`,
