@@ -1,7 +1,7 @@
 import os
 
 from chapter import Chapter
-from page import END, ESCAPE, F2, TAB
+from page import END, ESCAPE, F2, RIGHT, TAB
 from webdriver import wait
 
 
@@ -20,6 +20,28 @@ class EverybodyCanUseIt(Chapter):
                 found = self.browser.devtools("DOM.describeNode", backendNodeId=node["backendDOMNodeId"])["node"]
                 unnamed.append((role, found["nodeName"], found.get("attributes")))
         assert len(nodes) > 50 and not unnamed, unnamed
+
+    def the_playhead_and_names_are_read_in_one_piece(self):
+        browser, page = self.browser, self.page
+        self.upload("town-meeting-2h.wav", 2)
+        wait("it is listed", lambda: "town-meeting-2h.wav" in page.names())
+        browser.drag(page.point(0.5), page.point(0.5))
+        page.rest()
+
+        def nodes(role):
+            return [node for node in browser.devtools("Accessibility.getFullAXTree")["nodes"]
+                    if not node.get("ignored") and node.get("role", {}).get("value") == role]
+        names = [node["name"]["value"] for node in nodes("button")]
+        assert any(name.startswith("town-meeting-2h.wav") for name in names), names
+        [wave] = [node for node in nodes("slider") if "Waveform of talk.wav" in node["name"]["value"]]
+        assert browser.run("return document.querySelector('#wave').ariaValueText") == "Playhead at 8:00.00 of 16:00.00"
+        page.focus()
+        browser.keys(RIGHT)
+        page.rest()
+        assert browser.run("return document.querySelector('#wave').ariaValueText") == "Playhead at 8:09.60 of 16:00.00"
+        live = {entry["name"]: entry["value"]["value"] for entry in nodes("timer")[0]["properties"]}.get("live", "off")
+        assert live == "off", "the time isn't said as often as it changes"
+        assert wave["value"]["value"], wave
 
     def the_keyboard_reaches_everything(self):
         self.browser.run("document.activeElement.blur(); scrollTo(0, 0)")

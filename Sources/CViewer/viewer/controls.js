@@ -59,6 +59,11 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
     view.show(side === "start" ? { start: 0, end: span } : { start: view.duration - span, end: view.duration });
     player.seek(side === "start" ? 0 : view.duration);
   };
+  // What is shown whole can't be scrolled: then arrows move the playhead.
+  const go = (/** @type {number} */ side) => {
+    if (view.target.end - view.target.start < view.duration) pan(0.15 * side);
+    else nudge(0.01 * side);
+  };
   const nudge = (/** @type {number} */ share) => player.seek(view.playhead + (view.target.end - view.target.start) * share);
   const keys = find("keys");
   /** @type {Record<string, () => void>} */
@@ -96,7 +101,6 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
   new MutationObserver(() => {
     if (focused?.closest("[hidden], :disabled")) stage.parts.wave.focus({ preventScroll: true });
   }).observe(document.body, { subtree: true, attributeFilter: ["hidden", "disabled"] });
-  stage.parts.tools.addEventListener("pointerdown", event => event.stopPropagation());
   for (const [key, meaning] of texts.keyList) {
     const [term, description] = [document.createElement("dt"), document.createElement("dd")];
     [term.textContent, description.textContent] = [key, meaning];
@@ -117,7 +121,7 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
   const isOpen = (/** @type {(event: KeyboardEvent) => void} */ action) => (/** @type {KeyboardEvent} */ event) => { if (session.original) action(event); };
   return Object.fromEntries(Object.entries({
     " ": () => player.toggle(), "+": () => view.zoom(0.6), "=": () => view.zoom(0.6), "-": () => view.zoom(1 / 0.6),
-    "_": () => view.zoom(1 / 0.6), ArrowLeft: () => pan(-0.15), ArrowRight: () => pan(0.15), ArrowUp: () => view.zoom(0.6),
+    "_": () => view.zoom(1 / 0.6), ArrowLeft: () => go(-1), ArrowRight: () => go(1), ArrowUp: () => view.zoom(0.6),
     ArrowDown: () => view.zoom(1 / 0.6), PageUp: () => pan(-0.9), PageDown: () => pan(0.9),
     "Shift+ArrowLeft": () => grow(-0.02), "Shift+ArrowRight": () => grow(0.02), Home: () => end("start"), End: () => end("end"),
     ",": () => nudge(-0.01), ".": () => nudge(0.01), "Shift+,": () => nudge(-0.1), "Shift+.": () => nudge(0.1),

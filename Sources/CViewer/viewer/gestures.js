@@ -19,7 +19,7 @@ const longPress = 380;
  */
 export function listenToPointers(stage, view, seek) {
   const { wave, from, to, box, ruler, labels } = stage.parts;
-  for (const element of [wave, ruler, labels]) wheel(element, stage, view);
+  for (const element of [/** @type {HTMLElement} */ (wave.parentElement), ruler, labels]) wheel(element, stage, view);
   scrub(ruler, stage, seek);
   wheel(/** @type {HTMLElement} */ (box.parentElement), stage, view);
   mainView(wave, stage, view, seek);
@@ -97,7 +97,7 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
   let grip = { middle: 0, distance: 1, at: 0 };
 
   wave.addEventListener("pointerdown", event => {
-    if (event.button > 1 || event.target instanceof HTMLButtonElement) return;
+    if (event.button > 1) return;
     left = stage.waves.left;
     wave.setPointerCapture(event.pointerId);
     fingers.set(event.pointerId, { x: event.clientX - left, y: event.clientY });
@@ -213,7 +213,6 @@ function handle(element, opposite, stage, view, edge) {
   let left = 0, anchor = 0;
   const other = () => view.selection?.[edge === "start" ? "end" : "start"] ?? 0;
   element.addEventListener("pointerdown", event => {
-    event.stopPropagation();
     [left, anchor] = [stage.waves.left, other()];
     element.setPointerCapture(event.pointerId);
   });

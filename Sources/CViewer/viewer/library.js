@@ -216,6 +216,7 @@ export class Library {
     const end = name.length > 18 ? name.search(/ \([^()]{1,20}\)[^()]*$|[^\s]{1,8}$/u) : 0;
     part(row, "head").textContent = name.slice(0, end);
     part(row, "tail").textContent = name.slice(end);
+    part(row, "whole").textContent = name;
     const about = [
       format.duration ? formatTime(format.duration, 0) : "", texts.channelsCount(format.channels),
       derived_from ? madeHow(recording) : "", isReading ? texts.reading : "", hasFailed ? texts.unread : "",

@@ -130,7 +130,6 @@ session.changed.subscribe(() => {
 });
 find("failure-retry").onclick = () => { if (session.original) void session.readAgain(session.original.recording.id); };
 find("failure-remove").onclick = () => { if (session.original) library.remove(session.original.recording); };
-find("failure").addEventListener("pointerdown", (/** @type {Event} */ event) => event.stopPropagation());
 
 session.changed.subscribe(() => {
   const { original, cleaned } = session, isOpen = original !== null;

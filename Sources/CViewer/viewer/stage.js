@@ -293,6 +293,9 @@ export class Stage {
     const { view, session, parts } = this;
     const name = session.original?.recording.name ?? "";
     parts.wave.setAttribute("aria-label", texts.waveLabel(name, formatTime(view.target.start), formatTime(view.target.end)));
+    parts.wave.setAttribute("aria-valuemax", view.duration.toFixed(2));
+    parts.wave.setAttribute("aria-valuenow", view.playhead.toFixed(2));
+    parts.wave.setAttribute("aria-valuetext", texts.playheadSaid(formatTime(view.playhead), formatTime(view.duration)));
     parts.box.setAttribute("aria-valuenow", String(Math.round(view.target.start / Math.max(1e-9, view.duration) * 100)));
     parts.box.setAttribute("aria-valuetext", `${formatTime(view.target.start)} – ${formatTime(view.target.end)}`);
   }

@@ -117,6 +117,7 @@ export const texts = {
   follow: "متابعة مؤشر التشغيل (F)",
   hear: "الاستماع",
   playhead: "مؤشر التشغيل",
+  playheadSaid: (at, duration) => `مؤشر التشغيل عند ${at} من ${duration}`,
   selection: "التحديد",
   from: "من",
   to: "إلى",

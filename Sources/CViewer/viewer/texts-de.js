@@ -117,6 +117,7 @@ export const texts = {
   follow: "Der Abspielposition folgen (F)",
   hear: "Anhören",
   playhead: "Abspielposition",
+  playheadSaid: (at, duration) => `Abspielposition ${at} von ${duration}`,
   selection: "Auswahl",
   from: "Von",
   to: "Bis",

@@ -117,6 +117,7 @@ export const texts = {
   follow: "Seguir la reproducción (F)",
   hear: "Escuchar",
   playhead: "Cursor de reproducción",
+  playheadSaid: (at, duration) => `Cursor en ${at} de ${duration}`,
   selection: "Selección",
   from: "Desde",
   to: "Hasta",

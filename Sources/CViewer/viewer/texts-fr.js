@@ -117,6 +117,7 @@ export const texts = {
   follow: "Suivre la tête de lecture (F)",
   hear: "Écouter",
   playhead: "Tête de lecture",
+  playheadSaid: (at, duration) => `Tête de lecture à ${at} sur ${duration}`,
   selection: "Sélection",
   from: "De",
   to: "À",

@@ -117,6 +117,7 @@ export const texts = {
   follow: "再生位置を追う (F)",
   hear: "聴く音",
   playhead: "再生位置",
+  playheadSaid: (at, duration) => `再生位置 ${at} / ${duration}`,
   selection: "選択範囲",
   from: "始点",
   to: "終点",

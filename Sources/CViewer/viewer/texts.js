@@ -121,6 +121,7 @@ export const texts = {
   follow: "Follow the playhead (F)",
   hear: "Hear",
   playhead: "Playhead",
+  playheadSaid: (/** @type {string} */ at, /** @type {string} */ duration) => `Playhead at ${at} of ${duration}`,
   selection: "Selection",
   from: "From",
   to: "To",
