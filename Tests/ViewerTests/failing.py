@@ -1,7 +1,7 @@
 import signal
 
 from chapter import Chapter
-from page import COPY
+from page import CONTROL, COPY, ENTER
 from webdriver import wait
 
 # Pixels of the waveform, beside its middle line, that are drawn in full color and faintly.
@@ -70,6 +70,28 @@ class WhatFailsSaysSoAndGoesOn(Chapter):
         wait("it is cleaned", lambda: any("(Gentle)" in recording["name"] and recording["sha256"]
                                           for recording in self.service.recordings()))
         # The browser logs the lost requests itself.
+        self.browser.console()
+
+    def the_first_label_waits_for_the_service(self):
+        browser, page = self.browser, self.page
+        first = self.id("first.wav")
+        page.open(first)
+        page.rest()
+        self.service.stop()
+        page.focus()
+        browser.keys("m")
+        browser.type("#label-text", "not lost" + ENTER)
+        wait("it is shown", lambda: page.ink("#labels") > 100)
+        wait("the page says that it can't be saved yet", lambda: browser.shown("#away"))
+        self.service.start()
+
+        def stored():
+            path = f"/v1/recordings/{first}/labels"
+            return [[label["text"] for label in self.service.json(f"{path}/{track['id']}")["labels"]] for track in self.service.json(path)["tracks"]]
+        wait("it is stored when the service is back", lambda: stored() == [["not lost"]])
+        page.focus()
+        browser.keys((CONTROL, "z"), (CONTROL, "z"))
+        wait("it can be undone", lambda: stored() == [[]])
         self.browser.console()
 
     def what_is_not_loaded_is_not_invented(self):

@@ -199,6 +199,48 @@ class LabelsAreEditedReadAndSung(Chapter):
         wait("the labels are drawn", lambda: self.page.ink("#labels") > 1000)
         self.check_console(412)
 
+    def what_others_change_appears(self):
+        self.page.focus()
+        self.browser.keys("t")
+        wait("the text is there", lambda: len(self.browser.all("#transcript .said")) == 10)
+        track = self._tracks()[0]["id"]
+        path = f"/v1/recordings/{self.recording}/labels/{track}"
+        _, fields, body = self.service.request("GET", path)
+        labels = json.loads(body)["labels"]
+        texts = "return [...document.querySelectorAll('.said [data-part=text]')].map(text => text.textContent)"
+        for text in ("changed elsewhere", labels[9]["text"]):
+            labels[9]["text"] = text
+            status, fields, _ = self.service.request("PUT", path, json.dumps({"labels": labels}), {
+                "Content-Type": "application/json", "If-Match": fields["ETag"]})
+            assert status == 200
+            wait("it is shown", lambda: self.browser.run(texts)[-1] == text)
+        self.browser.click("#transcript-close")
+
+    def labels_at_one_time_are_both_read_and_escape_takes_a_new_one_back(self):
+        browser, page = self.browser, self.page
+        before = self._stored()
+        for text in ("upper", "lower"):
+            self.select("0:14", "0:15.5")
+            browser.keys("m")
+            browser.type("#label-text", text + ENTER)
+        wait("both are stored", lambda: len(self._stored()) == len(before) + 2)
+        for down, text in ((0.25, "upper"), (0.75, "lower")):
+            browser.drag(self._at(14.7, down), self._at(14.7, down))
+            wait(f"{text} is in a row of its own", lambda: text in browser.text("#live"))
+        page.focus()
+        for _ in range(4):
+            browser.keys((CONTROL, "z"))
+        wait("both are gone", lambda: self._stored() == before)
+        self._seek(14)
+        page.focus()
+        browser.keys(ESCAPE, "m")
+        wait("a new one is opened", lambda: browser.shown("#label-editor"))
+        browser.keys(ESCAPE)
+        assert not browser.shown("#label-editor")
+        page.rest()
+        wait("nothing is left to save", lambda: not browser.run("const event = new Event('beforeunload', { cancelable: true }); dispatchEvent(event); return event.defaultPrevented"))
+        assert self._stored() == before
+
     def the_transcript_follows_seeks_and_selects(self):
         browser, page = self.browser, self.page
         page.focus()
@@ -316,8 +358,15 @@ class LabelsAreEditedReadAndSung(Chapter):
         name, text = wait("it is exported", lambda: browser.run("return window.exported"))
         assert name == "Harbor.srt" and "Morning comes across the water" in text, (name, text)
         wait("what is left out is said", lambda: "SRT can’t hold everything" in self.page.toast())
+        browser.click("#close-tracks")
+        self._drop("Harbor.lrc", LYRICS)
+        wait("a second one of the same name is told apart", lambda: [track["name"] for track in self._tracks()] == ["Harbor", "Parts", "Harbor 2"])
+        browser.click("#label-menu")
+        wait("all are listed", lambda: len(browser.all("#track-list .track")) == 3)
         browser.run("document.querySelector('.track:last-child [data-part=remove]').click()")
-        wait("it is removed", lambda: len(self._tracks()) == 1)
+        wait("it is removed", lambda: len(browser.all("#track-list .track")) == 2)
+        browser.run("document.querySelector('.track:last-child [data-part=remove]').click()")
+        wait("so is another", lambda: len(self._tracks()) == 1)
         browser.click("#close-tracks")
         self.page.focus()
         browser.keys((CONTROL, "z"))

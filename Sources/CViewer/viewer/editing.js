@@ -22,6 +22,8 @@ const leastField = 240;
 export class LabelEditor {
   /** @type {Label | null} */
   #edited = null;
+  /** Whether that was added just now. */
+  #isNew = false;
 
   /**
    * @param {import("./lane.js").Lane} lane
@@ -52,12 +54,12 @@ export class LabelEditor {
     area.addEventListener("pointerdown", event => {
       if (event.button || this.box.contains(/** @type {Node} */ (event.target))) return;
       [startX, isDrag, window] = [x(event), false, view.window];
-      place = lane.at(startX, near(event));
+      place = lane.at(startX, event.offsetY, near(event));
       area.setPointerCapture(event.pointerId);
     });
     area.addEventListener("pointermove", event => {
       if (!area.hasPointerCapture(event.pointerId)) {
-        if (event.pointerType === "mouse") area.style.cursor = (lane.at(x(event), reach.mouse)?.part ?? "body") === "body" ? "" : "ew-resize";
+        if (event.pointerType === "mouse") area.style.cursor = (lane.at(x(event), event.offsetY, reach.mouse)?.part ?? "body") === "body" ? "" : "ew-resize";
         return;
       }
       if (!isDrag && Math.abs(x(event) - startX) < slop) return;
@@ -85,7 +87,7 @@ export class LabelEditor {
     area.addEventListener("pointerup", end);
     area.addEventListener("pointercancel", end);
     area.addEventListener("dblclick", event => {
-      const found = this.box.contains(/** @type {Node} */ (event.target)) ? null : lane.at(x(event), 0);
+      const found = this.box.contains(/** @type {Node} */ (event.target)) ? null : lane.at(x(event), event.offsetY, 0);
       if (found) this.edit(found.label);
     });
   }
@@ -151,7 +153,9 @@ export class LabelEditor {
     const label = { start, end, text: "" };
     this.#change(null, label);
     announce(texts.labelAdded(formatTime(start)));
-    if (isOpened && this.lane.chosen) this.edit(this.lane.chosen);
+    if (!isOpened || !this.lane.chosen) return;
+    this.edit(this.lane.chosen);
+    this.#isNew = true;
   }
 
   remove(/** @type {Label} */ label) {
@@ -192,18 +196,23 @@ export class LabelEditor {
       if (!this.box.contains(/** @type {Node} */ (event.relatedTarget))) this.#finish(true);
     });
     find("label-remove").onclick = () => {
-      const label = this.#edited;
+      const label = this.#edited, isNew = this.#isNew;
       this.#finish(false);
-      if (label) this.remove(label);
+      if (label && !isNew) this.remove(label);
       this.lane.area.focus({ preventScroll: true });
     };
   }
 
   #finish(/** @type {boolean} */ isKept) {
-    const label = this.#edited;
+    const label = this.#edited, isNew = this.#isNew;
     if (!label) return;
     this.#edited = null;
+    this.#isNew = false;
     this.box.hidden = true;
+    if (!isKept && isNew) {
+      this.labels.withdraw(label);
+      this.lane.chosen = null;
+    }
     if (isKept && this.field.value.trim() !== label.text) this.#change(label, retyped(label, this.field.value));
     this.lane.redraw();
   }

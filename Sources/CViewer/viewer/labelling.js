@@ -49,12 +49,14 @@ export class Labelling {
     this.dialog = /** @type {HTMLDialogElement} */ (find("label-tracks"));
     const choice = /** @type {HTMLSelectElement} */ (find("track-choice")), input = /** @type {HTMLInputElement} */ (find("label-file"));
     choice.onchange = () => labels.choose(choice.value);
-    find("label-add").onclick = () => void this.#add(this.#here);
+    find("label-add").onclick = () => this.#add(this.#here);
     find("read").onclick = () => shown.transcript.show(!shown.transcript.isShown);
     find("sing").onclick = () => shown.singing.show(!shown.singing.isShown);
     find("label-menu").onclick = () => this.dialog.showModal();
     find("close-tracks").onclick = () => this.dialog.close();
-    find("track-new").onclick = () => void this.#create(texts.labels);
+    find("track-new").onclick = () => {
+      labels.add('{"labels":[]}', { name: this.#unused(texts.labels), kind: "labels" }).catch(error => this.#complain(error));
+    };
     find("track-import").onclick = () => input.click();
     input.onchange = () => {
       for (const file of input.files ?? []) void this.take(file);
@@ -83,27 +85,32 @@ export class Labelling {
   /** A key marks an instant, and the stretch in which it is held. */
   #mark(/** @type {string} */ key) {
     const { start, end } = this.#here, pressed = performance.now();
-    if (start < end || !this.player.isPlaying) return void this.#add({ start, end });
+    if (start < end || !this.player.isPlaying) return this.#add({ start, end });
     this.#marking.abort();
     this.#marking = new AbortController();
     const { signal } = this.#marking;
     const release = () => {
       this.#marking.abort();
       const isHeld = performance.now() - pressed > hold && this.view.playhead > start;
-      void this.#add({ start, end: isHeld ? this.view.playhead : start });
+      this.#add({ start, end: isHeld ? this.view.playhead : start });
     };
     addEventListener("keyup", event => { if (event.key.toLowerCase() === key.toLowerCase()) release(); }, { signal });
     // A window without the focus doesn't hear that a key is released.
     addEventListener("blur", release, { signal });
   }
 
-  async #add(/** @type {import("./view.js").Span} */ span) {
-    if (!this.labels.track && !await this.#create(texts.labels)) return;
+  #add(/** @type {import("./view.js").Span} */ span) {
+    if (!this.labels.service.credentials.allows("write")) return tell(texts.notShared, { isError: true });
+    if (!this.labels.track) this.labels.begin(texts.labels);
     this.shown.editor.add(span, !this.player.isPlaying);
   }
 
-  #create(/** @type {string} */ name) {
-    return this.labels.add('{"labels":[]}', { name, kind: "labels" }).catch(error => this.#complain(error));
+  /** A name that no track has: with a number if it is taken. */
+  #unused(/** @type {string} */ name) {
+    const taken = this.labels.tracks.map(track => track.name);
+    let unused = name;
+    for (let k = 2; taken.includes(unused); k++) unused = `${name} ${k}`;
+    return unused;
   }
 
   // Files
@@ -114,7 +121,8 @@ export class Labelling {
     let kind = kinds[ending(file.name)] ?? "labels";
     if (ending(file.name) === "json" && /"chapters"\s*:/.test(await file.slice(0, 4096).text())) kind = "chapters";
     try {
-      const track = await this.labels.add(file, { name: file.name.replace(/\.[^.]+$/, "").slice(0, 200) || file.name, kind });
+      const name = this.#unused(file.name.replace(/\.[^.]+$/, "").slice(0, 200) || file.name);
+      const track = await this.labels.add(file, { name, kind });
       tell(texts.imported(track.name, track.count));
       for (const found of track.warnings) tell(explain(found, found.code));
     } catch (error) {

@@ -8,22 +8,26 @@ import { isSame, normal } from "./words.js";
 // The label tracks of the open recording. A change appears in the tiles immediately. Saving it replaces the track, so it
 // reads the whole track (which the browser takes from its cache if nobody changed it), applies the changes to it and sends
 // it back with If-Match. If somebody else changed the track in between, the changes are applied to the newer version.
-// Changes wait for the service, also when another track or recording is shown by then.
+// Changes wait for the service, also when another track or recording is shown by then; so does a track that was begun here.
 
 /**
  * @typedef {import("./words.js").Label} Label
  * @typedef {import("./labeltiles.js").Change} Change
- * @typedef {{ id: string, name: string, kind: string, language: string | null, count: number, words: number, start: number | null, end: number | null, inherited: boolean }} Track
+ * @typedef {{ id: string, name: string, kind: string, language: string | null, count: number, words: number, start: number | null, end: number | null, inherited: boolean, changed_at: string }} Track
  */
 
 /**
- * The changes of a track that the service doesn't have yet, the version in which they were made (empty: unknown), and
- * whether an attempt to save them has failed.
- * @typedef {{ path: string, etag: string, changes: Change[], isRepeated: boolean }} Edits
+ * The changes of a track that the service doesn't have yet, the version in which they were made (empty: unknown), whether
+ * an attempt to save them has failed, and the track if the service doesn't have that either.
+ * @typedef {{ path: string, etag: string, changes: Change[], isRepeated: boolean, begun: Track | null }} Edits
  */
 
 /** How long changes are collected before they are saved, in milliseconds. */
 const savePace = 400;
+/** How often the page looks for what others have changed, in milliseconds. */
+const lookPace = 4000;
+/** How the ids of tracks begin that were begun here. */
+const begun = "begun-";
 
 export class Labels {
   /**
@@ -31,6 +35,11 @@ export class Labels {
    * @type {Signal<void>}
    */
   changed = new Signal();
+  /**
+   * Another track is shown, or none.
+   * @type {Signal<void>}
+   */
+  opened = new Signal();
   /**
    * Something that a person should know.
    * @type {Signal<{ text: string, isError: boolean }>}
@@ -54,6 +63,11 @@ export class Labels {
   /** How many times in a row the service couldn't save. */
   #setbacks = 0;
   #saveTimer = 0;
+  /**
+   * The steps in which labels were added.
+   * @type {WeakMap<Label, import("./undo.js").Step>}
+   */
+  #additions = new WeakMap();
   #control = new AbortController();
 
   /**
@@ -76,6 +90,25 @@ export class Labels {
     // Labels inside a file become tracks while it is read.
     session.ended.subscribe(({ layer }) => { if (layer.role === "original") void this.load(); });
     addEventListener("beforeunload", event => { if (this.#edits.size) event.preventDefault(); });
+    void this.#lookOut();
+  }
+
+  /** Shows what others change. */
+  async #lookOut() {
+    for (;;) {
+      await pause(lookPace);
+      // What fails is asked for again.
+      if (!document.hidden && this.#recording && !this.#edits.size) await this.#look().catch(() => { });
+    }
+  }
+
+  async #look() {
+    const { signal } = this.#control, { track } = this, { tracks } = await this.service.json(this.path, { signal });
+    signal.throwIfAborted();
+    if (this.#edits.size || JSON.stringify(tracks) === JSON.stringify(this.tracks)) return;
+    const now = tracks.find((/** @type {Track} */ { id }) => id === track?.id);
+    this.#set(tracks, now ?? tracks[0] ?? null);
+    if (now && now.changed_at !== track?.changed_at) this.tiles.turnTo("", true);
   }
 
   get path() { return `${recordingPath(this.#recording)}/labels`; }
@@ -88,6 +121,7 @@ export class Labels {
     const { signal } = this.#control;
     try {
       const { tracks } = await this.service.json(this.path, { signal });
+      for (const { begun, path } of this.#edits.values()) if (begun && path.startsWith(this.path)) tracks.push(begun);
       this.#set(tracks, tracks.find((/** @type {Track} */ { id }) => id === chosen) ?? tracks[0] ?? null);
     } catch (error) {
       if (!isAbort(error)) this.#complain(error);
@@ -108,7 +142,8 @@ export class Labels {
     this.#control = new AbortController();
     const left = this.#edits.get(this.tiles.path), path = this.track ? `${this.path}/${this.track.id}` : "";
     if (left) left.etag = this.tiles.etag;
-    this.tiles.open(path, this.#edits.get(path)?.changes ?? []);
+    this.tiles.open(path, this.#edits.get(path)?.changes ?? [], this.track?.id.startsWith(begun));
+    this.opened.emit();
   }
 
   #divide() { this.tiles.divide(this.track ?? { start: 0, end: 0, count: 0 }, this.session.duration); }
@@ -122,12 +157,25 @@ export class Labels {
   // Changes
 
   /**
+   * Begins a track, which the service gets with its first label.
+   * @param {string} name
+   */
+  begin(name) {
+    /** @type {Track} */
+    const track = {
+      id: `${begun}${Date.now()}`, name, kind: "labels", language: null, count: 0, words: 0, start: null, end: null,
+      inherited: false, changed_at: "",
+    };
+    this.#set([...this.tracks, track], track);
+  }
+
+  /**
    * Changes a label, adds one or removes one, as a step that can be undone.
    * @param {Change} change
    * @returns {Label | null} the label after it
    */
   edit(change) {
-    const { before } = change, after = change.after && normal(change.after), id = this.track?.id;
+    const { before } = change, after = change.after && normal(change.after), { track } = this;
     if (before && after && isSame(before, after)) return before;
     if (!this.service.credentials.allows("write")) {
       this.told.emit({ text: texts.notShared, isError: true });
@@ -135,19 +183,31 @@ export class Labels {
     }
     const forth = { before, after }, back = { before: after, after: before };
     const perform = (/** @type {Change} */ done) => {
-      if (this.track?.id !== id && this.tracks.some(track => track.id === id)) this.choose(id ?? "");
+      // A track that was begun here gets another id.
+      const id = track?.id ?? "";
+      if (this.track?.id !== id && this.tracks.some(other => other.id === id)) this.choose(id);
       if (this.track?.id === id) this.#perform(done);
     };
-    this.undo.add({ undo: () => perform(back), redo: () => perform(forth), isOfView: true });
+    const step = { undo: () => perform(back), redo: () => perform(forth), isOfView: true };
+    this.undo.add(step);
+    if (!before && after) this.#additions.set(after, step);
     this.#perform(forth);
     return after;
+  }
+
+  /** Takes back a label that was added, as if it never had been. */
+  withdraw(/** @type {Label} */ label) {
+    const step = this.#additions.get(label);
+    if (step) this.undo.forget(step);
+    this.#perform({ before: label, after: null });
   }
 
   #perform(/** @type {Change} */ change) {
     const { path, etag, pending } = this.tiles;
     if (!path) return;
     pending.push(change);
-    this.#edits.set(path, this.#edits.get(path) ?? { path, etag, changes: pending, isRepeated: false });
+    this.#edits.set(path, this.#edits.get(path) ?? {
+      path, etag, changes: pending, isRepeated: false, begun: this.track?.id.startsWith(begun) ? this.track : null });
     this.tiles.apply(change);
     if (this.track) this.track.count += net([change]);
     this.#divide();
@@ -166,10 +226,9 @@ export class Labels {
 
   /** Saves the changes of one track. If the service can't for now, they stay, and it returns when it is time to try again. */
   async #send(/** @type {Edits} */ edits) {
-    const { path } = edits, count = edits.changes.length;
-    const merged = await this.#merge(edits).catch(error => this.#postpone(edits, error));
+    const count = edits.changes.length, merged = await this.#merge(edits).catch(error => this.#postpone(edits, error));
     if (!merged) return;
-    const { lost, isMerged, etag, about } = merged;
+    const { lost, isMerged, etag, about } = merged, { path } = edits;
     this.#finish(edits, count);
     [edits.etag, edits.isRepeated, this.#setbacks] = [etag, false, 0];
     if (isMerged) this.told.emit({ text: lost ? texts.labelsLost : texts.labelsMerged, isError: lost > 0 });
@@ -208,15 +267,18 @@ export class Labels {
   }
 
   /** Applies changes to the service's version, also if it is newer than the one in which they were made. */
-  async #merge(/** @type {Edits} */ { path, etag: left, changes: all, isRepeated }) {
-    const known = path === this.tiles.path ? this.tiles.etag : left, changes = [...all];
+  async #merge(/** @type {Edits} */ edits) {
+    const all = [...edits.changes];
+    if (edits.begun) await this.#found(edits, edits.begun);
+    const { path, etag: left, isRepeated } = edits;
+    const known = path === this.tiles.path ? this.tiles.etag : left;
     for (let attempt = 0; ; attempt++) {
       const answer = await this.service.fetch(path), match = answer.headers.get("ETag") ?? "";
       /** @type {{ labels: (Label & { id?: string })[] }} */
       const { labels } = await answer.json();
       const had = new Set(labels);
       let lost = 0;
-      for (const { before, after } of changes) {
+      for (const { before, after } of all) {
         // An attempt that failed may have been carried out all the same.
         if (isRepeated && after && labels.some(label => isSame(label, after))) continue;
         const at = before ? labels.findIndex(label => isSame(label, before)) : labels.length;
@@ -233,6 +295,19 @@ export class Labels {
         if (!(error instanceof Refusal && error.status === 412) || attempt > 4) throw error;
       }
     }
+  }
+
+  /** Gives the service a track that was begun here. */
+  async #found(/** @type {Edits} */ edits, /** @type {Track} */ track) {
+    const { path } = edits, tracks = path.slice(0, path.lastIndexOf("/")), query = new URLSearchParams({ name: track.name, kind: track.kind });
+    // An attempt that failed may have been carried out all the same.
+    const listed = edits.isRepeated ? (await this.service.json(tracks)).tracks : [];
+    const known = listed.find((/** @type {Track} */ { id, name, count }) => name === track.name && !count && !this.tracks.some(other => other.id === id));
+    const { id } = known ?? await this.service.json(`${tracks}?${query}`, { method: "POST", content: '{"labels":[]}' });
+    this.#edits.delete(path);
+    [track.id, edits.path, edits.begun] = [id, `${tracks}/${id}`, null];
+    this.#edits.set(edits.path, edits);
+    this.tiles.rename(path, edits.path);
   }
 
   // Tracks

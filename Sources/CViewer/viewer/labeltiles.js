@@ -50,6 +50,8 @@ export class LabelTiles {
    */
   #wanted = new Map();
   #isLoading = false;
+  /** Whether the service doesn't have the track yet. */
+  #isBegun = false;
   #control = new AbortController();
 
   /** @param {import("./service.js").Service} service */
@@ -59,15 +61,21 @@ export class LabelTiles {
    * Drops everything, for another track.
    * @param {string} path of the track
    * @param {Change[]} pending changes of it that the service doesn't have yet
+   * @param {boolean} [isBegun] whether the service doesn't have the track either
    */
-  open(path, pending) {
+  open(path, pending, isBegun = false) {
     this.#control.abort();
     this.#control = new AbortController();
     this.#tiles.clear();
     this.#stale.clear();
     this.path = path;
     this.#isLoading = false;
-    [this.pending, this.etag, this.seconds] = [pending, "", 0];
+    [this.pending, this.etag, this.seconds, this.#isBegun] = [pending, "", 0, isBegun];
+  }
+
+  /** Notes that the service has a track that was begun here. */
+  rename(/** @type {string} */ former, /** @type {string} */ path) {
+    if (this.path === former) [this.path, this.#isBegun] = [path, false];
   }
 
   /**
@@ -138,10 +146,14 @@ export class LabelTiles {
     try {
       for (let run; (run = this.#missing()) && !signal.aborted;) {
         const [first, end] = run, { seconds } = this;
-        const path = `${this.path}?start=${first * seconds}&end=${end * seconds}`;
-        const answer = await this.service.fetch(path, { signal }), { labels } = await answer.json();
-        signal.throwIfAborted();
-        if (!this.#isCurrent(answer)) continue;
+        /** @type {Label[]} */
+        let labels = [];
+        if (!this.#isBegun) {
+          const answer = await this.service.fetch(`${this.path}?start=${first * seconds}&end=${end * seconds}`, { signal });
+          ({ labels } = await answer.json());
+          signal.throwIfAborted();
+          if (!this.#isCurrent(answer)) continue;
+        }
         for (let index = first; index < end; index++) this.#keep(index, labels);
         for (const change of this.pending) this.apply(change);
         this.arrived.emit();

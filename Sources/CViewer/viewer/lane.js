@@ -19,6 +19,8 @@ const leastBox = 4, leastText = 22;
 const roomy = 1.3;
 /** The room for the flag of a label at one instant, in CSS pixels. */
 const flag = 8;
+/** The most rows of labels that are heard together, and the room above and below all of them, in CSS pixels. */
+const mostRows = 3, edge = 3;
 
 export class Lane {
   /**
@@ -26,8 +28,6 @@ export class Lane {
    * @type {Label | null}
    */
   chosen = null;
-  /** @type {string | undefined} */
-  #track;
   #isDirty = true;
   #drawn = "";
   /** @type {Label | null} */
@@ -57,10 +57,9 @@ export class Lane {
     labels.changed.subscribe(() => {
       this.area.hidden = !labels.track;
       document.body.classList.toggle("with-labels", labels.track !== null);
-      if (labels.track?.id !== this.#track) this.chosen = null;
-      this.#track = labels.track?.id;
       this.redraw();
     });
+    labels.opened.subscribe(() => { this.chosen = null; });
     for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
       matchMedia(query).addEventListener("change", () => {
         this.#colors.box = "";
@@ -126,8 +125,33 @@ export class Lane {
     pen.fillText(texts.labelsCrowded(track?.count ?? 0), Math.max(0, left) + 8, height / 2 + 0.5);
   }
 
+  /**
+   * Puts labels that are heard together into rows below each other. Neighbors that overlap by less than half share a row.
+   * @param {Label[]} found by their start
+   * @returns {Label[][]}
+   */
+  #rows(found) {
+    const point = flag / Math.max(1, this.surface.width) * this.view.span;
+    /** @type {{ labels: Label[], start: number, end: number }[]} */
+    const rows = [];
+    for (const label of found) {
+      const { start } = label, end = Math.max(label.end, start + point);
+      const row = rows.find(row => Math.min(row.end, end) - start <= Math.min(row.end - row.start, end - start) / 2)
+        ?? (rows.length < mostRows ? null : rows.reduce((a, b) => a.end <= b.end ? a : b));
+      if (row) Object.assign(row, { start, end: Math.max(row.end, end) }).labels.push(label);
+      else rows.push({ labels: [label], start, end });
+    }
+    return rows.map(({ labels }) => labels);
+  }
+
   #drawLabels(/** @type {Label[]} */ found) {
-    const { surface: { pen, width, height } } = this, top = 3, bottom = height - 3;
+    const rows = this.#rows(found), height = (this.surface.height - 2 * edge) / Math.max(1, rows.length);
+    if (rows.length === mostRows) this.surface.pen.font = this.stage.palette.font.replace(/^[\d.]+px/, `${height - 1}px`);
+    rows.forEach((labels, k) => this.#drawRow(labels, edge + k * height, edge + (k + 1) * height - (k + 1 < rows.length ? 1 : 0)));
+  }
+
+  #drawRow(/** @type {Label[]} */ found, /** @type {number} */ top, /** @type {number} */ bottom) {
+    const { surface: { pen, width } } = this;
     let covered = -1;
     found.forEach((label, k) => {
       const from = this.x(label.start), isPoint = label.end <= label.start;
@@ -144,7 +168,7 @@ export class Lane {
       }
       const left = Math.max(-2, from), right = Math.min(width + 2, to);
       pen.fillStyle = isNow ? this.#colors.sounding : this.#colors.box;
-      if (isPoint) pen.fillRect(from, top, flag, 8);
+      if (isPoint) pen.fillRect(from, top, flag, Math.min(8, bottom - top));
       else pen.fillRect(left, top, right - left - 1, bottom - top);
       pen.fillStyle = isChosen ? this.#colors.chosen : this.#colors.edge;
       pen.fillRect(from, top, isChosen ? 2 : 1, bottom - top);
@@ -153,14 +177,14 @@ export class Lane {
         pen.fillRect(left, top, right - left, 1.5);
         pen.fillRect(left, bottom - 1.5, right - left, 1.5);
       }
-      if (right - Math.max(0, left) > leastText) this.#drawText(label, from, isPoint ? from : to, Math.max(0, left), right, isPoint);
+      if (right - Math.max(0, left) > leastText) this.#drawText(label, from, isPoint ? from : to, Math.max(0, left), right, isPoint, bottom, (top + bottom) / 2 + 0.5);
     });
   }
 
   /** Draws the words at their own places if there is room, otherwise as much of the text as there is room for. */
   #drawText(/** @type {Label} */ label, /** @type {number} */ from, /** @type {number} */ to, /** @type {number} */ left,
-    /** @type {number} */ right, /** @type {boolean} */ isPoint) {
-    const { surface: { pen, height } } = this, middle = height / 2 + 0.5;
+    /** @type {number} */ right, /** @type {boolean} */ isPoint, /** @type {number} */ bottom, /** @type {number} */ middle) {
+    const { surface: { pen, height } } = this;
     pen.save();
     pen.beginPath();
     pen.rect(left, 0, right - left - 3, height);
@@ -172,7 +196,7 @@ export class Lane {
         const x = this.x(word.start), next = words[k + 1] ? this.x(words[k + 1].start) : to;
         if (x > right || next < left) return;
         pen.fillStyle = this.#colors.edge;
-        if (x > from + 2) pen.fillRect(x, height - 8, 1, 5);
+        if (x > from + 2) pen.fillRect(x, bottom - 5, 1, 5);
         pen.fillStyle = this.#colors.ink;
         // One that is longer than its time is written more narrowly.
         pen.fillText(label.text.slice(word.from, word.to), Math.max(x, from) + 4, middle, Math.max(6, next - x - 5));
@@ -204,12 +228,14 @@ export class Lane {
   /**
    * What is at a position; edges of the chosen label come first.
    * @param {number} x CSS pixels from the left edge
+   * @param {number} y and from the upper one
    * @param {number} near
    * @returns {Place | null}
    */
-  at(x, near) {
+  at(x, y, near) {
     if (this.labels.tiles.isCrowded(this.view.window)) return null;
-    const shown = this.#shown().reverse();
+    const rows = this.#rows(this.#shown()), row = Math.floor((y - edge) / (this.surface.height - 2 * edge) * rows.length);
+    const shown = [...rows[Math.min(rows.length - 1, Math.max(0, row))] ?? []].reverse();
     if (this.chosen && shown.includes(this.chosen)) shown.unshift(this.chosen);
     for (const label of shown) {
       const from = this.x(label.start), to = this.x(label.end);
