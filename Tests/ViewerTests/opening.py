@@ -132,7 +132,7 @@ class AFileIsDroppedAndCleaned(Chapter):
         browser.keys(" ")
 
     def the_variants_are_drawn_and_one_is_taken(self):
-        self.page.focus()
+        self.select("0:10", "0:22.5")
         self.browser.keys("z")
         wait("four small waveforms", lambda: all(
             self.page.ink(f"#variant-list > :nth-child({k}) canvas") > 100 for k in (1, 2, 3, 4)))

@@ -38,7 +38,7 @@ class EverythingHasRoomAtAnySizeInAnyLanguage(Chapter):
         with open(notes, "w") as file:
             file.write("These are words. " * 20)
         page.choose(notes)
-        wait("what is no recording is refused", lambda: "not a sound or video file we can read" in page.toast())
+        wait("what is no recording is refused", lambda: "notes.pdf: This is not a sound or video file that can be read." in page.toast())
         assert browser.text(".toast.bad [data-part=action]") == "Which files can be read"
         assert browser.box(".toast.bad [data-part=action]")["height"] < 50, "the button beside a long message keeps its width"
         assert browser.box(".toast.bad")["height"] < 130, "and the message leaves room for the page"

@@ -4,7 +4,7 @@ import { announce, tell } from "./messages.js";
 import { copy, find, label, part } from "./page.js";
 import { explain } from "./problems.js";
 import { isAbort } from "./service.js";
-import { texts } from "./texts.js";
+import { texts, translated } from "./texts.js";
 
 // The controls of labels: adding them, choosing what is shown, and the dialog of tracks with import and export.
 
@@ -151,7 +151,7 @@ export class Labelling {
     const { tracks, track } = this.labels, choice = find("track-choice");
     for (const id of ["read", "sing"]) find(id).hidden = !track;
     choice.hidden = tracks.length < 2;
-    choice.replaceChildren(...tracks.map(({ id, name }) => new Option(name, id, false, id === track?.id)));
+    choice.replaceChildren(...tracks.map(({ id, name }) => new Option(translated(name), id, false, id === track?.id)));
     if (!track && this.shown.transcript.isShown) this.shown.transcript.show(false);
     if (!track && this.shown.singing.isShown) this.shown.singing.show(false);
     find("tracks-none").hidden = tracks.length > 0;

@@ -27,7 +27,7 @@ const savePace = 400;
 /** How often the page looks for what others have changed, in milliseconds. */
 const lookPace = 4000;
 /** How the ids of tracks begin that were begun here. */
-const begun = "begun-";
+const localPrefix = "begun-";
 
 export class Labels {
   /**
@@ -142,7 +142,7 @@ export class Labels {
     this.#control = new AbortController();
     const left = this.#edits.get(this.tiles.path), path = this.track ? `${this.path}/${this.track.id}` : "";
     if (left) left.etag = this.tiles.etag;
-    this.tiles.open(path, this.#edits.get(path)?.changes ?? [], this.track?.id.startsWith(begun));
+    this.tiles.open(path, this.#edits.get(path)?.changes ?? [], this.track?.id.startsWith(localPrefix));
     this.opened.emit();
   }
 
@@ -163,7 +163,7 @@ export class Labels {
   begin(name) {
     /** @type {Track} */
     const track = {
-      id: `${begun}${Date.now()}`, name, kind: "labels", language: null, count: 0, words: 0, start: null, end: null,
+      id: `${localPrefix}${Date.now()}`, name, kind: "labels", language: null, count: 0, words: 0, start: null, end: null,
       inherited: false, changed_at: "",
     };
     this.#set([...this.tracks, track], track);
@@ -207,7 +207,7 @@ export class Labels {
     if (!path) return;
     pending.push(change);
     this.#edits.set(path, this.#edits.get(path) ?? {
-      path, etag, changes: pending, isRepeated: false, begun: this.track?.id.startsWith(begun) ? this.track : null });
+      path, etag, changes: pending, isRepeated: false, begun: this.track?.id.startsWith(localPrefix) ? this.track : null });
     this.tiles.apply(change);
     if (this.track) this.track.count += net([change]);
     this.#divide();
@@ -226,7 +226,14 @@ export class Labels {
 
   /** Saves the changes of one track. If the service can't for now, they stay, and it returns when it is time to try again. */
   async #send(/** @type {Edits} */ edits) {
-    const count = edits.changes.length, merged = await this.#merge(edits).catch(error => this.#postpone(edits, error));
+    const count = edits.changes.length;
+    if (edits.begun && !net(edits.changes)) {
+      // It never had a label that stayed.
+      this.#finish(edits, count);
+      const rest = this.tracks.filter(track => track !== edits.begun);
+      return this.#set(rest, this.track === edits.begun ? rest[0] ?? null : this.track);
+    }
+    const merged = await this.#merge(edits).catch(error => this.#postpone(edits, error));
     if (!merged) return;
     const { lost, isMerged, etag, about } = merged, { path } = edits;
     this.#finish(edits, count);

@@ -1,9 +1,8 @@
 // @ts-check
-import { language } from "./language.js";
 import { texts } from "./texts.js";
 
-// The service describes its problems in English, for programs and their authors. In other languages, the page has
-// sentences of its own for the codes that its users meet.
+// The service describes its problems for programs and their authors, in English. For the codes that people meet, the page
+// has sentences of its own.
 
 /** Which sentence explains which codes. */
 const codes = /** @type {const} */ ({
@@ -70,6 +69,6 @@ for (const [sentence, list] of Object.entries({ ...codes, ...warnings, ...faults
 export function explain(problem, otherwise) {
   const { code = "", detail, title, fault = code, line, column } = problem ?? {}, told = detail || title || otherwise;
   const sentence = sentences.get(fault);
-  if (language === "en" || !sentence) return told;
+  if (!sentence) return told;
   return line && column ? texts.faultAt(line, column, texts[sentence]) : texts[sentence];
 }

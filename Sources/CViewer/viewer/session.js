@@ -3,7 +3,7 @@ import { recall, remember } from "./memory.js";
 import { explain } from "./problems.js";
 import { isAbort, pause, recordingPath, Refusal } from "./service.js";
 import { Signal } from "./signal.js";
-import { texts } from "./texts.js";
+import { texts, translated } from "./texts.js";
 import { Waveform } from "./tiles.js";
 
 /**
@@ -62,7 +62,7 @@ export const layerName = ({ role, recording }) => role === "original" ? texts.or
  */
 export const labelOf = name => {
   const label = /\(([^()]+)\)[^()]*$/.exec(name)?.[1];
-  return label === "denoised" ? texts.cleaned : label === "residue" ? texts.residue : label;
+  return label === "denoised" ? texts.cleaned : label && translated(label);
 };
 
 /**

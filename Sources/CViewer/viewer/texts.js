@@ -47,7 +47,7 @@ export const texts = {
   notShared: "This link doesn’t allow that.",
 
   overview: "Whole recording, with the visible window",
-  help: "Drag to select. The wheel zooms, Shift and the wheel scroll, Alt and the wheel change the height. Keys: Space plays, arrows scroll, plus and minus zoom, Home and End go to the ends, comma and period move the playhead, Z zooms to the selection, N uses it as noise, L loops, 1 2 3 switch between original, cleaned and noise, question mark lists all keys.",
+  help: "Drag to select. The wheel zooms, Shift and the wheel scroll, Alt and the wheel change the height. Keys: Space plays, arrows scroll or move the playhead, plus and minus zoom, Home and End go to the ends, comma and period move the playhead, Z zooms to the selection, N uses it as noise, L loops, 1 2 3 switch between original, cleaned and noise, question mark lists all keys.",
   regions: "Suggested noise",
   selectionStart: "Start of the selection",
   selectionEnd: "End of the selection",
@@ -63,7 +63,7 @@ export const texts = {
   taller: "Increase the height",
   flatter: "Reduce the height",
   channels: "One lane per channel",
-  keys: "Keys (?)",
+  keys: "Keyboard shortcuts (?)",
   original: "Original",
   cleaned: "Cleaned",
   residue: "Noise only",
@@ -160,7 +160,6 @@ export const texts = {
   uploadFailed: (/** @type {string} */ name, /** @type {string} */ reason) => `${name}: ${reason}`,
   uploadSetback: (/** @type {string} */ reason) => `${reason} Trying again…`,
   emptyFile: "This file is empty.",
-  unreadableFile: (/** @type {string} */ detail) => `This is not a sound or video file we can read: ${detail}`,
   whichFiles: "Which files can be read",
   uploadLost: "The upload was interrupted.",
   resume: "Resume",
@@ -262,7 +261,7 @@ export const texts = {
   problemProfile: "The saved noise doesn't fit this recording.",
   problemLarge: "This is larger than the service accepts.",
   problemHeavy: "This took too long or too much memory, so the service stopped it.",
-  problemUnread: "The file can't be read as sound or video.",
+  problemUnread: "This is not a sound or video file that can be read.",
   problemFormat: "This format can't hold the sound. Choose another one.",
   problemUnknown: "It isn’t known whether this was saved. Reload the page to see.",
   problemService: "The service has failed. Try again; if it happens again, ask its operator.",
@@ -313,15 +312,17 @@ export const texts = {
 
   keyList: /** @type {[string, string][]} */ ([
     ["Space", "Play or pause the selection, or from the playhead"],
-    ["← →", "Scroll"], ["Shift ← →", "Extend the selection"],
-    ["+ −", "Zoom in and out"], ["Home End", "Go to the start and the end"], [", .", "Move the playhead; with Shift further"],
+    ["← → Page ↑ ↓", "Scroll; if everything is shown, ← → move the playhead"], ["Shift ← →", "Extend the selection"],
+    ["+ − ↑ ↓", "Zoom in and out"], ["Home End", "Go to the start and the end"], [", .", "Move the playhead; with Shift further"],
     ["Z", "Zoom to the selection"], ["0", "Show all"], ["[ ]", "Reduce and increase the height"],
     ["N", "Learn the noise from the selection"], ["P", "Preview the selection or the visible part, up to 30 seconds"],
     ["1 2 3", "Hear the original, the cleaned sound (2 again: the next one), only the noise"],
-    ["Ctrl Z, Ctrl Shift Z", "Undo and redo"], ["L", "Loop"], ["F", "Follow the playhead"],
+    ["Ctrl Z, Ctrl Shift Z or Ctrl Y", "Undo and redo"], ["L", "Loop"], ["F", "Follow the playhead"],
     ["M", "Add a label at the selection or the playhead; while playing, hold it for a stretch"], ["T K", "Show the transcript, the singing view"],
     ["Shift ← →", "On a label: move its end; with Ctrl, its start"],
-    ["Esc", "Clear the selection"],
+    ["↑ ↓, F2, Delete", "In the list: go to another recording, rename it, delete it"],
+    ["← →, F2, Delete", "In the lane of labels: go to another label, change its text, remove it"],
+    ["Esc", "Clear the selection"], ["Shift-click", "Move the nearer end of the selection"],
     ["Double-click", "Select the sound between two silences, or a silence"],
     ["Wheel", "Zoom; with Shift scroll; with Alt change the height"],
     ["Touch", "One finger scrolls, two zoom, a long press selects"],
@@ -349,6 +350,22 @@ for (const [name, text] of Object.entries(/** @type {any} */ (texts))) {
   if (typeof text !== "function") continue;
   Object.assign(texts, { [name]: new Proxy(text, { apply: (said, _, values) => directed(said(...values.map(isolated))) }) });
 }
+/** Names that the page gives in each language, and the texts that are those names. */
+const given = /** @type {const} */ ({
+  gentle: ["Gentle", "Sanft", "Suave", "Douce", "弱め", "خفيفة"], natural: ["Natural", "Natürlich", "Naturelle", "自然", "طبيعية"],
+  strong: ["Strong", "Stark", "Fuerte", "Forte", "強め", "قوية"], labels: ["Labels", "Markierungen", "Etiquetas", "Étiquettes", "ラベル", "العلامات"],
+  residue: ["residue", "Noise only", "Nur Rauschen", "Solo ruido", "Bruit seul", "ノイズのみ", "الضوضاء فقط"],
+});
+
+/**
+ * Returns a name that the page gave, perhaps in another language, in the one that is used; others stay as they are.
+ * @param {string} name
+ */
+export function translated(name) {
+  for (const [text, names] of Object.entries(given)) if (/** @type {readonly string[]} */ (names).includes(name)) return texts[/** @type {keyof typeof given} */ (text)];
+  return name;
+}
+
 document.documentElement.lang = language;
 document.documentElement.dir = direction;
 

@@ -283,9 +283,9 @@ const isGone = (/** @type {number} */ status) => status === 404 || status === 41
  */
 function judgement(answer) {
   const { status } = answer;
-  const problem = problemOf(answer), message = explain(problem, texts.refused(status));
+  const message = explain(problemOf(answer), texts.refused(status));
   // The rest of the service's words lists the files that can be read, which is a link beside the message.
-  if (status === 415) return new Unreadable(message === problem?.detail ? texts.unreadableFile(message.split(/(?<=\.) /)[0]) : message);
+  if (status === 415) return new Unreadable(message);
   const isPassing = status < 400 || status >= 500 || [409, 423, 429].includes(status);
   return isPassing ? new Setback(message, retrySeconds(answer.getResponseHeader("Retry-After"))) : new Error(message);
 }
