@@ -136,6 +136,10 @@ class TheViewIsMovedAndMarked(Chapter):
             browser.keys((CONTROL, SHIFT, "z"))
             page.rest()
             assert (page.field("noise"), page.field("mark")) == (noise, mark), (noise, mark, browser.run("return location.hash"))
+        browser.click("#undo")
+        browser.click("#redo")
+        page.rest()
+        assert (page.field("noise"), page.field("mark")) == ((10, 12), (20, 30)), browser.run("return location.hash")
         browser.click("#noise-clear")
         browser.keys(ESCAPE, "+", "+")
         first = page.window()
@@ -202,9 +206,12 @@ class TheViewIsMovedAndMarked(Chapter):
         assert mark and 5.3 < mark[0] < 5.9 and 7.3 < mark[1] < 8.1, f"a double-click selects a sound between two silences: {mark}"
         labels = browser.run("return [...document.querySelectorAll('#scale span')].map(e => e.textContent)")
         assert "\u221212" in labels and "\u221224" in labels, labels
+        browser.click("#display-menu")
         browser.click("#scale-unit")
         wait("the scale is linear", lambda: "0.25" in browser.run("return document.querySelector('#scale').innerText"))
         browser.click("#scale-unit")
+        browser.keys(ESCAPE)
+        assert not browser.shown("#display"), "Escape closes the menu"
         browser.keys(ESCAPE, "0", HOME)
         page.rest()
 

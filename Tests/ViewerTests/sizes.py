@@ -5,6 +5,22 @@ from chapter import Chapter
 from page import ESCAPE, LONG_PRESS
 from webdriver import wait
 
+# What is smaller than a fingertip, 44 CSS pixels, and fields whose text makes iPhones zoom.
+SMALL = """
+const found = [];
+for (const element of document.querySelectorAll("button, a[href], select, summary, textarea, input, .handle")) {
+  if (!element.checkVisibility({ visibilityProperty: true }) || element.matches(".skip")) continue;
+  const { width, height } = (element.matches("[type=radio], [type=checkbox]") ? element.closest("label") : element).getBoundingClientRect();
+  if (width && (width < 43.9 || height < 43.9)) found.push([element.id || element.dataset.part || element.outerHTML.slice(0, 80), width, height]);
+  if (element.matches("select, textarea, input") && parseFloat(getComputedStyle(element).fontSize) < 16) found.push([element.id, getComputedStyle(element).fontSize]);
+}
+const place = document.querySelector("#document").getBoundingClientRect();
+for (const layer of document.querySelectorAll(".layer")) {
+  const { left, right } = layer.getBoundingClientRect();
+  if (left < place.left - 1 || right > place.right + 1) found.push([layer.textContent, left, right]);
+}
+return found;"""
+
 RTL_NAME = "مقابلة 🎙️.wav"
 
 
@@ -68,6 +84,7 @@ class EverythingHasRoomAtAnySizeInAnyLanguage(Chapter):
             browser.keys(ESCAPE)
             wait("and go", lambda: not page.seen("#cleaning"))
             assert page.focused() == "settings"
+        browser.click("#display-menu")
         browser.click("#show-keys")
         wait("the list of keys begins at its top", lambda: page.seen("#close-keys") > 20)
         assert browser.run("return document.querySelector('#keys').scrollTop") == 0
@@ -76,6 +93,54 @@ class EverythingHasRoomAtAnySizeInAnyLanguage(Chapter):
         wait("a finger upward scrolls", lambda: browser.run("return document.querySelector('#editor').scrollTop") > 20)
         assert page.window() is None and page.field("mark") is None
         browser.size(1440, 900)
+
+    def fingers_have_room(self):
+        browser, page = self.browser, self.page
+        cleaned = self.id("talk (Natural).wav")
+        for width, height in ((390, 844), (844, 390)):
+            browser.size(width, height, ratio=2, touch=True)
+            page.open(f"{cleaned}&view=0-20&mark=6-9&noise=0.2-1.2")
+            wait("noise is suggested", lambda: browser.all(".suggestion"))
+            wait("the card is there", lambda: browser.shown("#result"))
+            for button in (None, "#settings", "#menu", "#label-menu", "#display-menu", "#selection-save"):
+                if button:
+                    page.press(button)
+                    page.settle()
+                found = browser.run(SMALL)
+                assert not found, f"at {width} x {height}, after {button}: {found}"
+                browser.run("document.querySelector('dialog[open]')?.close(); document.querySelector(':popover-open')?.hidePopover()")
+                browser.run("document.querySelector('#scrim').click()")
+                page.settle()
+        browser.size(1440, 900)
+
+    def the_readers_text_size_counts(self):
+        browser, page = self.browser, self.page
+        browser.devtools("Page.setFontSizes", fontSizes={"standard": 32})
+        page.open(f"{self.id('talk (Natural).wav')}&view=0-20&mark=6-9")
+        assert browser.run("return getComputedStyle(document.documentElement).fontSize") == "28px"
+        page.rest()
+        browser.screenshot(os.path.join(self.pictures, "1440 x 900 with large text.png"))
+        found = page.overflow()
+        browser.devtools("Page.setFontSizes", fontSizes={"standard": 16})
+        assert not found, found
+
+    def nothing_moves_while_a_recording_is_opened(self):
+        browser, page = self.browser, self.page
+        with browser.preload("""{
+          const ask = window.fetch;
+          window.fetch = async (path, ...rest) => {
+            if (/regions|spectrum|labels|jobs|loudness/.test(path)) await new Promise(done => setTimeout(done, 300));
+            return ask(path, ...rest);
+          };
+          window.shift = 0;
+          new PerformanceObserver(list => { for (const entry of list.getEntries()) window.shift += entry.value; }).observe({ type: "layout-shift", buffered: true });
+        }"""):
+            page.open(f"{self.id('talk (Natural).wav')}&view=0-20")
+        wait("all is there", lambda: browser.all(".suggestion") and "dBFS" in browser.text("#result-figures"))
+        page.rest()
+        shift = browser.run("return shift")
+        assert shift <= 0.02, shift
+        self.figures.append(f"layout shift while a recording is opened: {shift:.3f}")
 
     def every_size_can_do_the_whole_in_light_and_dark(self):
         """The short story at each size: play, select, mark noise, choose a strength, preview, and find the list."""

@@ -191,7 +191,7 @@ export class CleaningPanel {
   }
 
   #showRegions() {
-    const { regions } = this.session, suggested = JSON.stringify(regions);
+    const { regions, isSearching } = this.session, suggested = JSON.stringify([regions, isSearching]);
     if (suggested === this.#suggested) return;
     this.#suggested = suggested;
     for (const id of ["regions", "suggestions"]) find(id).replaceChildren();
@@ -221,7 +221,7 @@ export class CleaningPanel {
       return { region, choose: [mark, use], play };
     });
     this.#showChosen();
-    find("suggestions-part").hidden = !regions.length;
+    if (!regions.length) find("suggestions").textContent = isSearching ? texts.regionsSearched : texts.regionsNone;
     this.view.moved.emit();
   }
 

@@ -24,6 +24,12 @@ export function connectControls({ view, stage, session, player, undo, labelling 
   const actions = connectButtons(view, stage, session, player, labelling.keys);
   listenToKeys({ ...actions, "Ctrl+z": () => undo.undo(), "Shift+Ctrl+z": () => undo.redo(), "Ctrl+y": () => undo.redo() });
   for (const toolbar of document.querySelectorAll("[role=toolbar]")) rove(/** @type {HTMLElement} */ (toolbar));
+  connectMenu();
+  for (const way of /** @type {const} */ (["undo", "redo"])) find(way).onclick = () => undo[way]();
+  undo.changed.subscribe(() => {
+    find("undo").disabled = !undo.canUndo;
+    find("redo").disabled = !undo.canRedo;
+  });
   connectTimes(view);
   connectClock(view, stage, player);
   connectPlayer(view, player, session);
@@ -139,6 +145,16 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
 function margin({ start, end }) {
   const room = (end - start) * 0.08;
   return { start: start - room, end: end + room };
+}
+
+/** The menu of what is needed seldom appears below its button. */
+function connectMenu() {
+  const menu = find("display"), button = find("display-menu");
+  menu.addEventListener("toggle", () => {
+    const { bottom, right } = button.getBoundingClientRect();
+    menu.style.top = `${bottom + 4}px`;
+    menu.style.left = `${Math.max(4, Math.min(right, innerWidth - 4) - menu.offsetWidth)}px`;
+  });
 }
 
 /** The time fields of the selection. */

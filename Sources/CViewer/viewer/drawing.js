@@ -68,7 +68,7 @@ export class Palette {
     this.line = color("line");
     this.ink = color("ink");
     this.quiet = color("quiet");
-    this.font = `11px ${style.getPropertyValue("--font")}`;
+    this.font = `${parseFloat(style.fontSize) * 0.79}px ${style.getPropertyValue("--font")}`;
   }
 }
 

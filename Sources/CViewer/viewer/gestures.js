@@ -278,6 +278,8 @@ export function listenToKeys(actions) {
   addEventListener("keydown", event => {
     if (event.altKey || event.defaultPrevented) return;
     const target = /** @type {HTMLElement} */ (event.target);
+    // Escape closes a menu.
+    if (event.key === "Escape" && document.querySelector(":popover-open")) return;
     if (target.closest("input:not([type=range]):not([type=radio]):not([type=checkbox]), select, textarea, dialog")) return;
     // Arrows, Home and End belong to sliders, choices and scrolling lists that have the focus; space and Enter to buttons.
     const isControl = target.closest("input, [role=radiogroup], #list, #transcript, #handle-start, #handle-end");

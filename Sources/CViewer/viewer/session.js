@@ -113,6 +113,8 @@ export class Session {
    * @type {{ start: number, end: number, score: number, level: number }[]}
    */
   regions = [];
+  /** Whether the service still looks for them. */
+  isSearching = true;
   /** @type {"mix" | "split"} */
   channels = "mix";
   /**
@@ -188,6 +190,7 @@ export class Session {
     this.layers = [];
     this.cleaned = null;
     this.regions = [];
+    this.isSearching = true;
     this.opened.emit();
     this.changed.emit();
   }
@@ -422,6 +425,7 @@ export class Session {
       for (;;) {
         const answer = await this.service.json(`${recordingPath(id)}/noise-regions?limit=5`, { signal });
         this.regions = answer.regions;
+        this.isSearching = answer.complete === false;
         this.changed.emit();
         if (answer.complete !== false) return;
         const { job, state } = this.original?.recording.waveform ?? {};
@@ -432,7 +436,10 @@ export class Session {
       }
     } catch (error) {
       // Suggestions are optional.
-      if (!isAbort(error)) this.regions = [];
+      if (isAbort(error)) return;
+      this.regions = [];
+      this.isSearching = false;
+      this.changed.emit();
     }
   }
 

@@ -104,7 +104,6 @@ export class SpectrumPicture {
 
   #draw() {
     const { surface } = this, { pen, canvas, ratio } = surface, whole = this.#whole;
-    find("spectrum-part").hidden = !whole;
     surface.clear();
     if (!whole || !canvas.width) return;
     const style = getComputedStyle(document.documentElement), color = (/** @type {string} */ name) => style.getPropertyValue(`--${name}`);

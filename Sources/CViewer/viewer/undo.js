@@ -1,5 +1,6 @@
 // @ts-check
 import { afterCalm } from "./page.js";
+import { Signal } from "./signal.js";
 
 /** @typedef {{ undo: () => void, redo: () => void, isOfView?: boolean }} Step */
 
@@ -8,6 +9,11 @@ const most = 100;
 
 /** What can be undone and redone: selections, marked noise, renaming and deleting. */
 export class Undo {
+  /**
+   * There is more or less to undo or to redo.
+   * @type {Signal<void>}
+   */
+  changed = new Signal();
   /** @type {Step[]} */
   #done = [];
   /** @type {Step[]} */
@@ -28,6 +34,7 @@ export class Undo {
       this.#done = this.#done.filter(step => !step.isOfView);
       this.#undone = this.#undone.filter(step => !step.isOfView);
       this.#before = "";
+      this.changed.emit();
     });
   }
 
@@ -35,12 +42,17 @@ export class Undo {
   add(/** @type {Step} */ step) {
     this.#done = [...this.#done, step].slice(-most);
     this.#undone = [];
+    this.changed.emit();
   }
+
+  get canUndo() { return this.#done.length > 0; }
+  get canRedo() { return this.#undone.length > 0; }
 
   /** Forgets a step that can't be undone any more. */
   forget(/** @type {Step} */ step) {
     this.#done = this.#done.filter(other => other !== step);
     this.#undone = this.#undone.filter(other => other !== step);
+    this.changed.emit();
   }
 
   undo() { this.#move(this.#done, this.#undone, "undo"); }
@@ -53,6 +65,7 @@ export class Undo {
     to.push(step);
     step[way]();
     this.#before = this.#marks;
+    this.changed.emit();
   }
 
   get #marks() { return JSON.stringify([this.view.selection, this.view.noise]); }
