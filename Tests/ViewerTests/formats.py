@@ -9,6 +9,23 @@ from page import in_chromium
 from webdriver import wait
 
 
+# Keeps the samples that the page plays first.
+STARTED = """{
+  const { start } = AudioBufferSourceNode.prototype;
+  window.started = null;
+  AudioBufferSourceNode.prototype.start = function (when, offset = 0) {
+    window.started ??= this.buffer.getChannelData(0).slice(offset * this.buffer.sampleRate);
+    return start.call(this, when, offset);
+  };
+}"""
+
+# How far these samples are from those that are drawn at an instant, in steps of 16 bits.
+APART = """
+const [recording, seconds] = arguments;
+return fetch(`v1/recordings/${recording}/waveform?scale=1&start=${seconds}&end=${seconds + 0.1}`).then(answer => answer.json())
+  .then(({ data }) => Math.max(...data.filter((_, k) => k % 2 === 0).map((value, k) => Math.abs(value - started[k] * 32768))))"""
+
+
 class FilesOfManyFormatsArePlayed(Chapter):
     differs = True
 
@@ -59,6 +76,22 @@ class FilesOfManyFormatsArePlayed(Chapter):
         self.figures.append("the picture's time is {:.0f} ms from the playhead, what it shows {:.0f} ms".format(*lags))
         browser.keys(" ")
         wait("it stops", lambda: not page.is_playing())
+
+    def what_has_no_index_is_heard_where_it_is_drawn(self):
+        browser, page = self.browser, self.page
+        tone = ["-f", "lavfi", "-i", "aevalsrc=(0.1+0.5*lt(mod(t\\,3)\\,1))*sin(2*PI*(300*t+10*t*t)):s=44100:d=90"]
+        for name, words in (("variable.mp3", ["-q:a", "3", "-write_xing", "0"]), ("xing.mp3", ["-q:a", "3"]), ("raw.aac", ["-c:a", "aac"])):
+            recording = self.service.upload(write_media(os.path.join(self.folder, name), *tone, *words), name)
+            with browser.preload(STARTED):
+                page.open(recording)
+            for seconds in (5.2, 58.3, 86.7):
+                self.select(f"{seconds}", f"{seconds + 1.5}")
+                browser.run("window.started = null")
+                browser.keys(" ")
+                wait("it plays", lambda: browser.run("return started !== null"))
+                browser.keys(" ")
+                apart = browser.run(APART, recording, seconds)
+                assert apart <= 2, f"{name} at {seconds} s: {apart}"
 
     @in_chromium("which formats must be converted, and whether sound is decoded, is Chromium's")
     def what_the_browser_cannot_read_is_played_all_the_same(self):

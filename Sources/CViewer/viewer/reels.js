@@ -7,7 +7,8 @@ import { parseHeader } from "./wav.js";
 
 // Playback of finished recordings of any length: the original, its results and what was removed, in step to the sample.
 //
-// A sound is read in pieces as WAV, by range requests; one that is not WAV is converted by the service. The pieces of all
+// A sound is read in pieces as WAV, by range requests; one that is not WAV is converted by the service. Of a file in which
+// browsers only guess where an instant is, the service is asked for each piece by its time. The pieces of all
 // sounds are scheduled at the same instants of one AudioContext, a few seconds ahead, and one sound is audible. What was
 // removed is the difference between the original and a result. A loop is a piece that begins at the loop's start.
 
@@ -33,14 +34,16 @@ class Tape {
 
   /**
    * @param {import("./service.js").Service} service
-   * @param {string} path of a WAV file
-   * @param {import("./wav.js").Header} header
+   * @param {string} path of a WAV file; or of any other, if it has no header here
+   * @param {import("./wav.js").Header | null} header null: pieces are asked for by their times
+   * @param {number} rate
    * @param {AbortSignal} signal
    */
-  constructor(service, path, header, signal) {
+  constructor(service, path, header, rate, signal) {
     this.service = service;
     this.path = path;
     this.header = header;
+    this.rate = rate;
     this.signal = signal;
   }
 
@@ -50,10 +53,12 @@ class Tape {
    * @param {AbortSignal} signal
    */
   static async open(service, recording, signal) {
+    const { sample_rate: rate } = recording.format;
+    if (seeksInexactly(recording)) return new Tape(service, `${recordingPath(recording.id)}/audio`, null, rate, signal);
     const path = `${recordingPath(recording.id)}/audio${isWAV(recording) ? "" : "?format=wav"}`;
     const answer = await service.fetch(path, { signal, range: "bytes=0-65535" }), header = parseHeader(await answer.arrayBuffer());
     if (!header || answer.status !== 206 && header.bytes > 65536) throw new Error("not WAV");
-    return new Tape(service, path, header, signal);
+    return new Tape(service, path, header, rate, signal);
   }
 
   /**
@@ -71,21 +76,33 @@ class Tape {
 
   /** @type {Reader} */
   async #fetch(start, count) {
-    const { read, channels, width, dataAt } = this.header, from = dataAt + start * channels * width;
-    const range = `bytes=${from}-${from + count * channels * width - 1}`;
-    const bytes = await (await this.service.fetch(this.path, { signal: this.signal, range })).arrayBuffer();
-    const view = new DataView(bytes), frames = Math.min(count, Math.floor(bytes.byteLength / channels / width));
+    const { bytes, header: { read, channels, width }, dataAt } = await (this.header ? this.#range(this.header, start, count) : this.#part(start, count));
+    const view = new DataView(bytes), frames = Math.min(count, Math.floor((bytes.byteLength - dataAt) / channels / width));
     const isMixed = channels > mostSpeakers, lanes = Array.from({ length: isMixed ? 1 : channels }, () => new Float32Array(count));
     const step = Math.ceil(mostSamples / channels);
     for (let first = 0; first < frames; first += step) {
       const last = Math.min(frames, first + step);
       for (let channel = 0; channel < channels; channel++) {
         const lane = lanes[isMixed ? 0 : channel], share = isMixed ? 1 / channels : 1;
-        for (let k = first; k < last; k++) lane[k] += read(view, (k * channels + channel) * width) * share;
+        for (let k = first; k < last; k++) lane[k] += read(view, dataAt + (k * channels + channel) * width) * share;
       }
       await breathe();
     }
     return lanes;
+  }
+
+  async #range(/** @type {import("./wav.js").Header} */ header, /** @type {number} */ start, /** @type {number} */ count) {
+    const { channels, width } = header, from = header.dataAt + start * channels * width;
+    const range = `bytes=${from}-${from + count * channels * width - 1}`;
+    const bytes = await (await this.service.fetch(this.path, { signal: this.signal, range })).arrayBuffer();
+    return { bytes, header, dataAt: 0 };
+  }
+
+  async #part(/** @type {number} */ start, /** @type {number} */ count) {
+    const { rate, signal } = this, path = `${this.path}?start=${start / rate}&end=${(start + count) / rate}&format=wav`;
+    const bytes = await (await this.service.fetch(path, { signal })).arrayBuffer(), header = parseHeader(bytes);
+    if (!header) throw new Error("not WAV");
+    return { bytes, header, dataAt: header.dataAt };
   }
 }
 
@@ -136,8 +153,8 @@ export class Reels {
   get #rate() { return this.#original?.recording.format.sample_rate ?? 44100; }
 
   /**
-   * Prepares the sounds of a session, if they are to be played here: where there is something to compare, or more channels
-   * than a browser plays.
+   * Prepares the sounds of a session, if they are to be played here: where there is something to compare, more channels
+   * than a browser plays, or a file in which browsers only guess where an instant is.
    * @param {import("./session.js").Session} session
    * @param {boolean} [isAlone] whether a recording without results is played here too
    * @returns {Promise<boolean>} whether that is done; false while the service still converts one
@@ -145,12 +162,12 @@ export class Reels {
   async prepare({ original, results }, isAlone = false) {
     const finished = [original, ...results].filter(layer => layer && layer.recording.sha256 !== null && layer.recording.waveform.state === "ready");
     const { sample_rate: rate, channels } = original?.recording.format ?? {};
-    if (!original || !finished.includes(original) || finished.length < 2 && channels <= mostSpeakers && !isAlone) return false;
+    if (!original || !finished.includes(original) || finished.length < 2 && channels <= mostSpeakers && !isAlone && !seeksInexactly(original.recording)) return false;
     if (rate < 3000 || rate > 384000 || finished.some(layer => layer?.recording.format.sample_rate !== rate)) return false;
     this.#original = original;
     this.#keep(new Set(finished.map(layer => layer?.recording.id)));
     const opening = finished.map(layer => layer && this.#open(layer.recording));
-    if (channels > mostSpeakers || finished.every(layer => layer && isWAV(layer.recording))) await Promise.all(opening);
+    if (channels > mostSpeakers || finished.every(layer => layer && (isWAV(layer.recording) || seeksInexactly(layer.recording)))) await Promise.all(opening);
     return finished.every(layer => layer && this.#tapes.has(layer.recording.id));
   }
 
@@ -387,6 +404,13 @@ export class Reels {
 
 /** @param {any} recording */
 const isWAV = ({ format }) => format.container === "wav" && /^pcm_(u8|s16|s24|s32|f32|f64)$/.test(format.codec);
+
+/**
+ * Whether browsers only guess where an instant is: the file has no index, and its bytes aren't evenly spread over time.
+ * @param {any} recording
+ */
+const seeksInexactly = ({ format, warnings }) => ["mp3", "adts"].includes(format.container)
+  || warnings.some((/** @type {{ code: string }} */ { code }) => ["seeks_inexactly", "length_unknown", "longer_than_claimed"].includes(code));
 
 /**
  * What one sound has and the other lacks.
