@@ -1,5 +1,6 @@
 // @ts-check
 import { byStart, LabelTiles } from "./labeltiles.js";
+import { afterFrame } from "./page.js";
 import { growingPause, isAbort, pause, recordingPath, Refusal } from "./service.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
@@ -85,7 +86,9 @@ export class Labels {
       void this.save();
       this.#set([], null);
       this.#recording = session.original?.recording.id ?? "";
-      if (this.#recording) void this.load();
+      const { signal } = this.#control;
+      // What is drawn is asked for first.
+      if (this.#recording) void afterFrame().then(() => { if (!signal.aborted) void this.load(); });
     });
     // Labels inside a file become tracks while it is read.
     session.ended.subscribe(({ layer }) => { if (layer.role === "original") void this.load(); });

@@ -101,6 +101,17 @@ export function afterCalm(milliseconds, action) {
   };
 }
 
+/** Resolves when the next frame is drawn and its tiles are asked for; soon, in a page that isn't visible. */
+export function afterFrame() {
+  return new Promise(resolve => {
+    const timer = setTimeout(resolve, 100);
+    requestAnimationFrame(() => {
+      clearTimeout(timer);
+      setTimeout(resolve);
+    });
+  });
+}
+
 /** Lets the page draw between parts of long work. A timer would be slowed down in a page that isn't visible. */
 export function breathe() {
   return new Promise(resolve => {

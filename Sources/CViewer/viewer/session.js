@@ -1,5 +1,6 @@
 // @ts-check
 import { recall, remember } from "./memory.js";
+import { afterFrame } from "./page.js";
 import { explain } from "./problems.js";
 import { isAbort, pause, recordingPath, Refusal } from "./service.js";
 import { Signal } from "./signal.js";
@@ -177,7 +178,8 @@ export class Session {
       this.opened.emit();
       this.changed.emit();
       for (const layer of this.layers) void this.#follow(layer, signal);
-      void this.#findRegions(signal);
+      // What is drawn is asked for first.
+      void afterFrame().then(() => { if (!signal.aborted) void this.#findRegions(signal); });
     } catch (error) {
       this.#complain(error);
     }

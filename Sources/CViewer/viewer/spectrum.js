@@ -65,14 +65,10 @@ export class SpectrumPicture {
     this.#control.abort();
     const { signal } = this.#control = new AbortController();
     try {
-      if (this.#noiseOf !== noiseOf) {
-        this.#noise = chosen ? ofProfile(chosen) : region ? await this.#read(id, region.start, region.end, signal) : null;
-        this.#noiseOf = noiseOf;
-      }
-      if (this.#wholeOf !== id) {
-        this.#whole = await this.#mean(id, this.session.duration, signal);
-        this.#wholeOf = id;
-      }
+      const readNoise = async () => (chosen ? ofProfile(chosen) : region ? this.#read(id, region.start, region.end, signal) : null);
+      const [noise, whole] = await Promise.all([
+        this.#noiseOf === noiseOf ? this.#noise : readNoise(), this.#wholeOf === id ? this.#whole : this.#mean(id, this.session.duration, signal)]);
+      [this.#noise, this.#noiseOf, this.#whole, this.#wholeOf] = [noise, noiseOf, whole, id];
       this.#draw();
     } catch (error) {
       // The picture is optional.
@@ -93,11 +89,8 @@ export class SpectrumPicture {
    */
   async #mean(id, duration, signal) {
     if (duration <= longest) return this.#read(id, 0, duration, signal);
-    const parts = [];
-    for (let k = 0; k < stretches; k++) {
-      const start = (duration - stretch) * k / (stretches - 1);
-      parts.push(await this.#read(id, start, start + stretch, signal));
-    }
+    const starts = Array.from({ length: stretches }, (_, k) => (duration - stretch) * k / (stretches - 1));
+    const parts = await Promise.all(starts.map(start => this.#read(id, start, start + stretch, signal)));
     const { frequencies } = parts[0];
     return { frequencies, power_db: frequencies.map((_, k) => mean(parts.map(part => part.power_db[k] ?? -200))) };
   }
