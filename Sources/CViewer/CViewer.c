@@ -43,6 +43,9 @@ static const unsigned char events_js[] = {
 static const unsigned char excerpt_js[] = {
 #embed "viewer/excerpt.js"
 };
+static const unsigned char foresight_js[] = {
+#embed "viewer/foresight.js"
+};
 static const unsigned char gestures_js[] = {
 #embed "viewer/gestures.js"
 };
@@ -263,6 +266,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("editing.js", editing_js),
   FILE("events.js", events_js),
   FILE("excerpt.js", excerpt_js),
+  FILE("foresight.js", foresight_js),
   FILE("gestures.js", gestures_js),
   FILE("labelling.js", labelling_js),
   FILE("labels.js", labels_js),

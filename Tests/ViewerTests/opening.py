@@ -140,6 +140,20 @@ class AFileIsDroppedAndCleaned(Chapter):
         assert self.browser.value("#reduction") == "25"
         assert self.browser.run("return document.querySelector('#strength-strong').checked")
 
+    def a_preview_shows_what_it_changes(self):
+        browser, page = self.browser, self.page
+        assert page.tinted(1) == 0
+        browser.click("#preview")
+        wait("the preview is drawn over the original", lambda: page.tinted(1) > 1000)
+        wait("it plays", page.is_playing)
+        browser.keys("3")
+        wait("the noise alone is drawn in its own color", lambda: page.tinted(1) == 0 and page.ink("#waves") > 1000)
+        browser.keys("2")
+        wait("and the cleaned sound again", lambda: page.tinted(1) > 1000)
+        browser.keys(" ")
+        browser.click("#cleaning .choice label:nth-child(1)")
+        wait("with other settings, it is no longer shown", lambda: page.tinted(1) == 0)
+
     def cancelling_takes_the_result_away(self):
         browser, page = self.browser, self.page
         browser.click("#cleaning .choice label:nth-child(2)")

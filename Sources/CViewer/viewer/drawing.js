@@ -52,6 +52,7 @@ export class Palette {
   original = { peak: "", rms: "", front: "" };
   /** The colors of cleaned waveforms. */
   cleaned = [{ peak: "", rms: "", front: "" }];
+  noise = { peak: "", rms: "" };
   line = "";
   ink = "";
   quiet = "";
@@ -65,6 +66,7 @@ export class Palette {
     this.original = { peak: color("wave-peak"), rms: color("wave-rms"), front: color("quiet") };
     this.cleaned = Array.from({ length: mostColors }, (_, k) => (
       { peak: color(`clean-${k}-peak`), rms: color(`clean-${k}-rms`), front: color(`clean-${k}-rms`) }));
+    this.noise = { peak: color("noise-peak"), rms: color("noise") };
     this.line = color("line");
     this.ink = color("ink");
     this.quiet = color("quiet");
@@ -159,6 +161,27 @@ function tilesFor(waveform, exponent, index, end) {
     if (tile.startFrame + tile.count * tile.scale >= end) break;
   }
   return tiles;
+}
+
+/** @typedef {{ window: Span, points: Points, isNoise: boolean }} PreviewPicture what a preview made of a stretch, as the mean of its channels */
+
+/**
+ * Draws what a preview made over the waveforms.
+ * @param {Surface} surface
+ * @param {Span} window
+ * @param {PreviewPicture} picture
+ * @param {Palette} palette
+ * @param {number} gain
+ */
+export function drawPreview({ pen, canvas, ratio }, window, { window: { start, end }, points, isNoise }, palette, gain) {
+  const perSecond = canvas.width / (window.end - window.start), middle = canvas.height / 2;
+  const left = (start - window.start) * perSecond, right = (end - window.start) * perSecond;
+  if (right <= 0 || left >= canvas.width) return;
+  const columns = new Columns(Math.min(canvas.width, right), middle, middle * fill * gain, middle), colors = isNoise ? palette.noise : palette.cleaned[0];
+  columns.add(points, 0, left, right, left, (right - left) / points.count);
+  columns.draw(pen, colors);
+  pen.fillStyle = colors.rms;
+  for (const x of [left, right - ratio]) pen.fillRect(x, 0, ratio, canvas.height);
 }
 
 /** @typedef {{ count: number, channels: number, peaks: Int16Array, rms: Int16Array | Uint16Array }} Points minimum and maximum of each point and channel, and their RMS */

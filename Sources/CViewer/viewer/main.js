@@ -12,6 +12,7 @@ import { Labels } from "./labels.js";
 import { Lane } from "./lane.js";
 import { Changes } from "./events.js";
 import { ExcerptDialog } from "./excerpt.js";
+import { Foresight } from "./foresight.js";
 import { Library } from "./library.js";
 import { Media } from "./media.js";
 import { announce, tell } from "./messages.js";
@@ -52,6 +53,7 @@ const previews = new Previews(service);
 const media = new Media(service, find("picture"));
 const player = new Player(previews, session, view, () => ({ ...panel.settings, output: "denoised" }), media);
 new Variants(previews, session, view, panel);
+new Foresight(previews, player, stage, panel);
 const undo = new Undo(view, session);
 const labels = new Labels(service, session, undo);
 const labelling = new Labelling(labels, view, player, {

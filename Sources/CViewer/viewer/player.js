@@ -35,6 +35,12 @@ export class Player {
    */
   range = null;
 
+  /**
+   * What a preview has cleaned last, and how.
+   * @type {{ id: string, window: Span, settings: import("./session.js").Settings } | null}
+   */
+  computed = null;
+
   /** @type {AudioContext | null} */
   #context = null;
   #contextRate = 0;
@@ -326,6 +332,7 @@ export class Player {
     this.reels.stop();
     this.#comparison?.stop();
     [this.#comparison, this.#key] = [next, key];
+    this.computed = { id, window, settings };
     next.start(this.voice, position, this.range);
     this.#tellPlaying();
   }
@@ -358,7 +365,7 @@ export class Player {
     this.pause();
     this.media.close();
     this.reels.close();
-    this.#comparison = null;
+    this.#comparison = this.computed = null;
     this.voice = this.#streamed("cleaned") ? "cleaned" : "original";
     this.range = null;
     this.changed.emit();

@@ -1,5 +1,5 @@
 // @ts-check
-import { drawRuler, drawWaveforms, fill, Palette, Surface, wishes } from "./drawing.js";
+import { drawPreview, drawRuler, drawWaveforms, fill, Palette, Surface, wishes } from "./drawing.js";
 import { number } from "./language.js";
 import { LoadingNote } from "./loading.js";
 import { formatTime } from "./time.js";
@@ -49,6 +49,8 @@ export class Stage {
     this.tiles = tiles;
     this.palette = new Palette();
     this.loading = new LoadingNote();
+    /** @type {import("./drawing.js").PreviewPicture | null} */
+    this.preview = null;
     const find = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
     const canvas = (/** @type {string} */ id) => /** @type {HTMLCanvasElement} */ (document.getElementById(id));
     this.overview = new Surface(canvas("overview-canvas"), () => this.redraw());
@@ -195,6 +197,7 @@ export class Stage {
     const state = `${start} ${end} ${view.gain}`;
     if (this.#isDirty || state !== this.#drawn) {
       drawWaveforms(this.waves, view.window, layers, palette, view.gain, tiles);
+      if (this.preview && layers[0]?.waveform.lanes === 1) drawPreview(this.waves, view.window, this.preview, palette, view.gain);
       drawRuler(this.ruler, view.window, palette);
       this.#placeScale(layers[0]?.waveform.lanes ?? 1);
       this.#drawn = state;
