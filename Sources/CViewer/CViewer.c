@@ -79,6 +79,9 @@ static const unsigned char main_js[] = {
 static const unsigned char media_js[] = {
 #embed "viewer/media.js"
 };
+static const unsigned char mediakeys_js[] = {
+#embed "viewer/mediakeys.js"
+};
 static const unsigned char memory_js[] = {
 #embed "viewer/memory.js"
 };
@@ -278,6 +281,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("loading.js", loading_js),
   FILE("main.js", main_js),
   FILE("media.js", media_js),
+  FILE("mediakeys.js", mediakeys_js),
   FILE("memory.js", memory_js),
   FILE("messages.js", messages_js),
   FILE("page.js", page_js),

@@ -13,7 +13,14 @@ class RecordingsAreFoundRenamedAndDeleted(Chapter):
         wait("sound is loaded", lambda: browser.run("return document.querySelector('audio')?.readyState > 0"))
         self.page.rest()
         addresses = browser.run("return performance.getEntriesByType('resource').map(entry => entry.name)")
-        assert not browser.shown("#ask-key") and not browser.shown("#share") and not browser.shown("#sign-out")
+        assert not browser.shown("#ask-key") and not browser.shown("#sign-out")
+        page = self.page
+        browser.drag(page.point(0.5), page.point(0.5))
+        page.rest()
+        browser.click("#share")
+        assert browser.value("#share-link") == browser.run("return location.href"), "the link is the address"
+        assert browser.value("#share-link").endswith("&t=8:00") and not browser.shown("#share-make"), browser.value("#share-link")
+        browser.click("#close-sharing")
         assert not [address for address in addresses if "token" in address], addresses
         # Each thing once; a sound is read in several parts.
         once = [address for address in addresses if re.search(r"/v1/(noise-profiles|recordings\?)", address)]

@@ -235,11 +235,12 @@ class TheViewIsMovedAndMarked(Chapter):
         browser.keys("n")
         browser.wheel(page.point(0.5), y=-100, count=5)
         browser.drag(page.point(0.4), page.point(0.6))
-        window, noise, mark = page.window(), page.field("noise"), page.field("mark")
+        browser.drag(page.point(0.3, 0.5, "#ruler"), page.point(0.3, 0.5, "#ruler"))
+        window, noise, mark, playhead = page.window(), page.field("noise"), page.field("mark"), page.playhead()
         assert window and noise and mark
         self.reload()
         assert browser.text("#name") == "talk.wav"
-        assert (page.window(), page.field("noise"), page.field("mark")) == (window, noise, mark)
+        assert (page.window(), page.field("noise"), page.field("mark"), page.playhead()) == (window, noise, mark, playhead)
 
     @in_chromium("it has a touch screen")
     def fingers_move_pinch_and_select_on_a_small_screen(self):

@@ -15,6 +15,7 @@ import { ExcerptDialog } from "./excerpt.js";
 import { Foresight } from "./foresight.js";
 import { Library } from "./library.js";
 import { Media } from "./media.js";
+import { connectMediaKeys } from "./mediakeys.js";
 import { announce, tell } from "./messages.js";
 import { afterCalm, find } from "./page.js";
 import { Player } from "./player.js";
@@ -78,6 +79,7 @@ session.failed.subscribe(error => {
   find("share-ended").hidden = !credentials.share || session.original !== null;
 });
 new ShareDialog(service, session, player);
+connectMediaKeys(player, session, view);
 
 /** Turns the page when the playhead leaves it. */
 function followPlayhead() {
@@ -115,6 +117,7 @@ async function open(id, known, place) {
   if (place?.view) view.show(place.view, true);
   if (place?.mark) view.select(place.mark);
   if (place?.noise) view.markNoise(place.noise);
+  if (place?.at) view.movePlayhead(place.at);
   stage.redraw();
   for (const { recording } of session.layers) for (const found of recording.warnings) tell(texts.warning(explain(found, found.code)));
 }
@@ -154,7 +157,8 @@ const remember = afterCalm(300, () => {
   if (isStep && isInUse) history.pushState(null, "", written);
   else history.replaceState(null, "", written || location.pathname);
 });
-for (const signal of [view.rested, view.selected, view.noiseMarked, session.changed]) signal.subscribe(remember);
+for (const signal of [view.rested, view.selected, view.noiseMarked, session.changed, player.changed]) signal.subscribe(remember);
+view.moved.subscribe(() => { if (!player.isPlaying) remember(); });
 addEventListener("hashchange", () => {
   // Another link may share something else.
   if (readAddress(location.hash).token !== (credentials.share?.token ?? "")) location.reload();
@@ -167,6 +171,7 @@ function openAddress() {
     written = location.hash;
     view.show(place.view ?? { start: 0, end: view.duration });
     view.select(place.mark);
+    if (place.at && !player.isPlaying) view.movePlayhead(place.at);
     if (JSON.stringify(place.noise) !== JSON.stringify(view.noise)) view.markNoise(place.noise);
   } else if (place.id) void open(place.id, undefined, place);
 }

@@ -35,7 +35,7 @@ export class KeyDialog {
   }
 }
 
-/** The dialog that makes a link to the recording being played. */
+/** The dialog with a link to the recording being played: a new one with a token if the service needs a key, else the address. */
 export class ShareDialog {
   /** @type {any} */
   #recording = null;
@@ -55,7 +55,7 @@ export class ShareDialog {
     this.time.replaceChildren(new Option(texts.shareHour, "3600"), new Option(texts.shareDay, "86400", true, true), new Option(texts.shareWeek, "604800"));
     const offer = () => {
       find("sign-out").hidden = !service.credentials.hasKey;
-      find("share").hidden = !service.credentials.hasKey || !session.original;
+      find("share").hidden = service.credentials.share !== null || !session.original;
     };
     offer();
     session.changed.subscribe(offer);
@@ -74,8 +74,11 @@ export class ShareDialog {
   #show(/** @type {any} */ recording) {
     this.#recording = recording;
     find("sharing-title").textContent = texts.shareTitle(recording.name);
-    find("share-made").hidden = true;
-    this.link.value = "";
+    const isAddress = !this.service.credentials.hasKey;
+    for (const element of [this.rights.parentElement, this.time.parentElement, find("share-make")]) element.hidden = isAddress;
+    find("share-made").hidden = !isAddress;
+    find("share-until").textContent = "";
+    this.link.value = isAddress ? location.href : "";
     this.dialog.showModal();
   }
 
