@@ -81,7 +81,7 @@ class RecordingsAreFoundRenamedAndDeleted(Chapter):
             wait("the last one is opened", lambda: browser.text("#name") == "short.wav")
             about = "#list li:nth-child(2) [data-part=about]"
             wait("the other one is being read", lambda: page.names()[:2] == ["short.wav", "long.wav"] and "being read" in browser.text(about))
-        wait("the list tells that it was read", lambda: browser.text(about) == "20:00 · stereo")
+        wait("the list tells that it was read", lambda: browser.text(about) .startswith("20:00 · stereo · 77 MB · "))
         assert "width=232&" in browser.run("return document.querySelector('#list li:nth-child(2) img').src"), "its picture is whole"
 
     def changes_made_elsewhere_are_shown(self):
@@ -111,6 +111,20 @@ class RecordingsAreFoundRenamedAndDeleted(Chapter):
         wait("it is gone", lambda: page.names() == names[1:])
         self.let_pass()
         wait("the older answer is shown without it", lambda: page.names() == [])
+
+    def the_list_is_sorted_and_tells_sizes(self):
+        browser, page = self.browser, self.page
+        browser.run("const s = document.querySelector('#search'); s.value = ''; s.dispatchEvent(new Event('input'))")
+        newest = [recording["name"] for recording in self.service.recordings()]
+        wait("all are listed", lambda: len(page.names()) == len(newest))
+        by_date = page.names()
+        choose = """const sort = document.querySelector("#sort"); sort.value = arguments[0]; sort.onchange();"""
+        browser.run(choose, "name")
+        wait("it is sorted by name", lambda: page.names()[0] == min(newest, key=str.lower) and page.names() != by_date)
+        browser.reload()
+        wait("it stays so", lambda: page.names() and page.names()[0] == min(newest, key=str.lower))
+        browser.run(choose, "created")
+        wait("it is sorted by date", lambda: page.names() == by_date)
 
     def the_list_loads_while_it_is_scrolled(self):
         note = self.sound("note.wav", 0.2, 8000)

@@ -191,3 +191,21 @@ class UploadsOutliveWhatGoesWrong(Chapter):
         wait("it is gone", lambda: not browser.all(".transfer") and not browser.shown("#sending"))
         browser.slow(None)
         assert page.names() == names, page.names()
+
+    @in_chromium("it slows the network down")
+    def many_uploads_are_one_line_and_are_canceled_together(self):
+        browser, page = self.browser, self.direct
+        browser.size(1440, 900)
+        page.open()
+        names = page.names()
+        browser.slow(100_000)
+        page.choose(*[self.sound(f"take {k}.wav", 1, repeats=40) for k in range(9)])
+        shown = "return [...document.querySelectorAll('.transfer')].filter(row => row.checkVisibility()).length"
+        wait("three are listed", lambda: browser.run(shown) == 3)
+        wait("all are in one line", lambda: re.search(r"take 0\.wav and 8 others, \d+%", browser.text("#transfers-sum [data-part=text]")))
+        assert page.seen("#welcome-sending progress") > 3 and not browser.shown("#choose"), "the empty page shows it, too"
+        assert browser.box("#list")["y"] < 420, browser.box("#list")
+        browser.click("#cancel-all")
+        wait("they are gone", lambda: not browser.all(".transfer") and not browser.shown("#transfers-sum") and browser.shown("#choose"))
+        browser.slow(None)
+        assert page.names() == names, page.names()

@@ -62,6 +62,23 @@ const clocks = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-dig
  */
 export const timeOfDay = moment => clocks.format(new Date(moment));
 
+const days = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short" });
+const olderDays = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", year: "numeric" });
+/**
+ * Writes the day, with the year unless it is this one.
+ * @param {string} moment RFC 3339
+ */
+export const day = moment => (new Date(moment).getFullYear() === new Date().getFullYear() ? days : olderDays).format(new Date(moment));
+
+/**
+ * Writes a size in the unit that fits.
+ * @param {number} size in bytes
+ */
+export function bytes(size) {
+  const power = Math.min(3, Math.max(1, Math.floor(Math.log10(Math.max(1, size)) / 3))), value = size / 1000 ** power;
+  return leftToRight(`${number(value, value < 10 ? 1 : 0)}\u00a0${["", "kB", "MB", "GB"][power]}`);
+}
+
 /**
  * Writes the parts that aren't empty, one after another.
  * @param {(string | false)[]} parts

@@ -1,5 +1,6 @@
 // @ts-check
-import { timeOfDay } from "./language.js";
+import { bytes, day, timeOfDay } from "./language.js";
+import { recall, remember } from "./memory.js";
 import { announce, tell } from "./messages.js";
 import { afterCalm, copy, find, label, part } from "./page.js";
 import { isAbort, recordingPath, Refusal } from "./service.js";
@@ -25,6 +26,7 @@ export class Library {
   /** Where the next page begins; "" if all are listed. */
   #cursor = "";
   #query = "";
+  #sort = "created";
   #control = new AbortController();
   /**
    * Tells the request for a page that is under way from aborted ones.
@@ -69,6 +71,17 @@ export class Library {
       void this.load(pageLength);
     }));
     // On a slow device, several changes arrive together, the last one last; only the place as it is now counts.
+    const sort = /** @type {HTMLSelectElement} */ (find("sort"));
+    sort.replaceChildren(new Option(texts.sortDate, "created"), new Option(texts.sortName, "name"), new Option(texts.sortLength, "duration"));
+    sort.value = recall("sort") ?? this.#sort;
+    this.#sort = sort.value ||= "created";
+    sort.onchange = () => {
+      this.#sort = sort.value;
+      remember("sort", sort.value);
+      this.#cursor = "";
+      find("library").scrollTop = 0;
+      void this.load(pageLength);
+    };
     new IntersectionObserver(() => {
       if (this.#cursor && !this.#loading && this.#isEndNear()) void this.#more();
     }, { root: find("library"), rootMargin: `${margin}px` }).observe(find("list-end"));
@@ -96,7 +109,7 @@ export class Library {
       const row = this.#rowOf(recording.id);
       if (this.#isDeleted(recording.id)) return;
       // Ids begin with their time of creation: an older one than those listed appears when the list is scrolled.
-      const isOlder = this.#cursor !== "" && [...this.list.children].every(other => (/** @type {HTMLElement} */ (other).dataset.id ?? "") > recording.id);
+      const isOlder = this.#sort === "created" && this.#cursor !== "" && [...this.list.children].every(other => (/** @type {HTMLElement} */ (other).dataset.id ?? "") > recording.id);
       if (row) this.#learn(row, recording);
       else if (!isOlder) load();
     });
@@ -128,6 +141,8 @@ export class Library {
     const { signal } = this.#control, query = new URLSearchParams({ limit: String(limit) });
     this.#loading = signal;
     if (this.#query) query.set("q", this.#query);
+    if (this.#sort !== "created") query.set("sort", this.#sort);
+    if (this.#sort === "duration") query.set("order", "desc");
     if (!isNew) query.set("cursor", this.#cursor);
     try {
       const page = await this.service.json(`v1/recordings?${query}`, { signal });
@@ -218,7 +233,8 @@ export class Library {
     part(row, "tail").textContent = name.slice(end);
     part(row, "whole").textContent = name;
     const about = [
-      format.duration ? formatTime(format.duration, 0) : "", texts.channelsCount(format.channels),
+      format.duration ? formatTime(format.duration, 0) : "", texts.channelsCount(format.channels), recording.bytes ? bytes(recording.bytes) : "",
+      derived_from ? "" : day(recording.created_at),
       derived_from ? madeHow(recording) : "", isReading ? texts.reading : "", hasFailed ? texts.unread : "",
     ];
     part(row, "about").textContent = about.filter(Boolean).join(" · ");

@@ -5,8 +5,13 @@ import { copy, find, label, part } from "./page.js";
 import { texts } from "./texts.js";
 import { Upload } from "./uploads.js";
 
+/** How many files are listed with their own progress. */
+const mostRows = 3;
+
 /** The files that were chosen or dropped; they upload one after the other, each with its progress. */
 export class Transfers {
+  /** How many of them are ready since the last time that there were none. */
+  #done = 0;
   /** @type {Upload[]} */
   #queue = [];
   #isRunning = false;
@@ -26,6 +31,7 @@ export class Transfers {
       input.value = "";
     });
     for (const id of ["add", "choose"]) find(id).addEventListener("click", () => input.click());
+    find("cancel-all").onclick = () => { for (const upload of [...this.#queue]) void upload.cancel(); };
     this.#listenToDrops();
   }
 
@@ -105,6 +111,7 @@ export class Transfers {
         tell(texts.uploadFailed(name, upload.error), { isError: true, action: !upload.isRefused ? again : upload.file.size ? list : undefined });
       }
       if (state === "done") {
+        this.#done++;
         leave();
         announce(texts.uploadDone(name));
         this.onDone(upload.recording, !this.#queue.length);
@@ -115,15 +122,25 @@ export class Transfers {
     draw();
   }
 
-  /** Shows what is being sent in one line, for screens on which the list is a drawer. */
+  /** Shows what is being sent in one line: above the list, in an empty page, and where the list is a drawer. */
   #summarize() {
     const [first, ...others] = this.#queue, sum = (/** @type {(upload: Upload) => number} */ of) => this.#queue.reduce((all, upload) => all + of(upload), 0);
-    find("sending").hidden = !first;
-    if (!first) return;
+    find("sending").hidden = find("welcome-sending").hidden = !first;
+    find("transfers-sum").hidden = !others.length;
+    document.body.classList.toggle("is-sending", Boolean(first));
+    [...find("transfers").children].forEach((row, k) => { /** @type {HTMLElement} */ (row).hidden = k >= mostRows; });
+    if (!first) {
+      if (this.#done > 1) tell(texts.uploadsDone(this.#done));
+      this.#done = 0;
+      return;
+    }
     const share = sum(upload => upload.sent) / Math.max(1, sum(upload => upload.file.size));
     const name = others.length ? texts.uploadMore(first.file.name, others.length) : first.file.name;
-    find("sending-text").textContent = listed([texts.uploading(name), first.state === "paused" ? texts.uploadPaused : texts.percent(share)]);
-    find("sending-bar").value = share;
-    label(find("sending-bar"), texts.uploading(name));
+    const text = listed([texts.uploading(name), first.state === "paused" ? texts.uploadPaused : texts.percent(share)]);
+    for (const [line, bar] of [[find("sending-text"), find("sending-bar")], ...["transfers-sum", "welcome-sending"].map(id => ["text", "bar"].map(name => part(find(id), name)))]) {
+      line.textContent = text;
+      bar.value = share;
+      label(bar, texts.uploading(name));
+    }
   }
 }
