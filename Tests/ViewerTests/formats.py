@@ -46,6 +46,8 @@ class FilesOfManyFormatsArePlayed(Chapter):
         page.choose(write_video(os.path.join(self.folder, "clip.webm"), 12, "-c:v", "libvpx", "-c:a", "libopus"))
         wait("it is opened", lambda: browser.text("#name") == "clip.webm")
         wait("its picture is shown", lambda: browser.shown("#picture"))
+        picture, wave = browser.box("#picture"), browser.box("#wave")
+        assert picture["y"] + picture["height"] <= wave["y"] and browser.run("return getComputedStyle(document.querySelector('#picture')).objectFit") == "contain"
         page.focus()
         # However long it takes until it's in step.
         browser.keys("l")

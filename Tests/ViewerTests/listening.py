@@ -31,6 +31,23 @@ class ResultsAreHeardInStep(Chapter):
         assert (self.page.is_playing(), self.page.voice()) == (True, "original"), self.page.toast()
         browser.keys(" ", "l", ESCAPE)
 
+    def it_plays_at_other_speeds(self):
+        browser, page = self.browser, self.page
+        browser.run("const speed = document.querySelector('#speed'); speed.value = '2'; speed.onchange()")
+        self.select("0:20", "0:26")
+        browser.keys(" ")
+        wait("it plays", lambda: page.is_playing() and page.playhead() > 20.5)
+        pace = browser.run("""
+          const element = [...document.querySelectorAll("audio")].find(element => !element.muted);
+          const begun = [performance.now(), element.currentTime];
+          return new Promise(done => setTimeout(() => done([
+            (element.currentTime - begun[1]) / (performance.now() - begun[0]) * 1000, element.preservesPitch]), 800));""")
+        assert 1.7 < pace[0] < 2.3 and pace[1], pace
+        wait("it stops at the end of the selection", lambda: not page.is_playing())
+        browser.run("const speed = document.querySelector('#speed'); speed.value = '1'; speed.onchange()")
+        page.focus()
+        browser.keys(ESCAPE)
+
     def a_second_cleaning_stays_beside_the_first(self):
         browser, page = self.browser, self.page
 

@@ -15,6 +15,8 @@ import { formatTime, parseTime } from "./time.js";
 /** @typedef {import("./player.js").Player} Player */
 /** @typedef {import("./undo.js").Undo} Undo */
 
+const speeds = [0.5, 0.75, 1, 1.25, 1.5, 2];
+
 /**
  * The controls around the waveform.
  * @param {{ view: View, stage: Stage, session: Session, player: Player, undo: Undo, labelling: import("./labelling.js").Labelling }} parts
@@ -248,6 +250,9 @@ function connectPlayer(/** @type {View} */ view, /** @type {Player} */ player, /
     const { cleaned, results } = session;
     find("voice-cleaned").nextElementSibling.textContent = cleaned && results.length > 1 ? layerName(cleaned) : texts.cleaned;
   });
+  const speed = find("speed");
+  speed.replaceChildren(...speeds.map(value => new Option(texts.times(value), String(value), false, value === 1)));
+  speed.onchange = () => player.setSpeed(Number(speed.value));
   player.failed.subscribe(error => tell(error.message, { isError: true }));
 }
 

@@ -73,6 +73,7 @@ stage.beforeFrame = () => {
   if (goesOn) followPlayhead();
   return goesOn;
 };
+find("picture-full").onclick = () => (document.fullscreenElement ? document.exitFullscreen() : find("picture-box").requestFullscreen());
 for (const event of ["loadeddata", "seeked"]) media.picture.addEventListener(event, () => stage.ask());
 session.failed.subscribe(error => {
   tell(error.message, { isError: true });

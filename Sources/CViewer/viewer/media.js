@@ -1,5 +1,6 @@
 // @ts-check
 import { mostSpeakers } from "./comparison.js";
+import { seeksInexactly } from "./reels.js";
 import { isAbort, recordingPath } from "./service.js";
 import { Signal } from "./signal.js";
 
@@ -30,6 +31,8 @@ export class Media {
   /** @type {Signal<Error>} */
   failed = new Signal();
   isPlaying = false;
+  /** How fast sounds are played; their pitch is kept. */
+  speed = 1;
   /** @type {Map<Layer, Track>} */
   #tracks = new Map();
   /** @type {Layer | null} */
@@ -204,6 +207,12 @@ export class Media {
    */
   async play(layer, position) {
     this.isPlaying = true;
+    const heard = this.#tracks.get(layer);
+    // Another speed needs an element; in these files, elements only guess where an instant is.
+    if (this.speed !== 1 && heard && seeksInexactly(layer.recording)) {
+      heard.isUnreadable = true;
+      await this.#convert(layer, heard);
+    }
     for (const track of this.#tracks.values()) {
       const { element } = track;
       if (track.lost !== null) track.lost = position;
@@ -243,7 +252,7 @@ export class Media {
     for (const [other, { element }] of this.#tracks) {
       element.muted = other !== layer;
       if (other !== layer) continue;
-      element.playbackRate = 1;
+      element.playbackRate = this.speed;
       if (this.isPlaying && element.paused) void element.play().catch(() => { });
     }
   }
@@ -255,20 +264,20 @@ export class Media {
    */
   follow(position, isRunning) {
     if (this.isPlaying) {
-      for (const [layer, { element }] of this.#tracks) if (layer !== this.#heard) chase(element, position, isRunning);
+      for (const [layer, { element }] of this.#tracks) if (layer !== this.#heard) chase(element, position, isRunning, this.speed);
       if (this.#next !== this.#heard && this.#isInStep(this.#next)) this.#turnTo(this.#next);
     }
-    chase(this.picture, position, isRunning);
+    chase(this.picture, position, isRunning, this.isPlaying ? this.speed : 1);
   }
 }
 
 /** Jumps if far off; otherwise plays slightly faster or slower, which isn't noticeable in a picture or a muted sound. */
-function chase(/** @type {HTMLMediaElement} */ element, /** @type {number} */ position, /** @type {boolean} */ isRunning) {
+function chase(/** @type {HTMLMediaElement} */ element, /** @type {number} */ position, /** @type {boolean} */ isRunning, /** @type {number} */ speed) {
   if (!element.readyState || element.seeking) return;
   const isOver = position > element.duration - 0.05, lag = position - element.currentTime, distance = Math.abs(lag);
   if (!isOver && distance > (isRunning ? jump : 0.02)) element.currentTime = position;
-  const rate = isRunning && distance > mostDrift && distance <= jump ? 1 + Math.max(-0.3, Math.min(0.3, 3 * lag)) : 1;
-  if (Math.abs(element.playbackRate - rate) > 0.02 || rate === 1 && element.playbackRate !== 1) element.playbackRate = rate;
+  const rate = speed * (isRunning && distance > mostDrift && distance <= jump ? 1 + Math.max(-0.3, Math.min(0.3, 3 * lag)) : 1);
+  if (Math.abs(element.playbackRate - rate) > 0.02 || rate === speed && element.playbackRate !== speed) element.playbackRate = rate;
   if (isRunning && !isOver && element.paused) void element.play().catch(() => { });
   if (!isRunning && !element.paused) element.pause();
 }

@@ -178,6 +178,15 @@ export class Player {
   }
 
   /**
+   * Plays finished recordings faster or slower, with their pitch.
+   * @param {number} speed
+   */
+  setSpeed(speed) {
+    this.media.speed = speed;
+    if (this.isPlaying && !this.#comparison?.isHeard) void this.#start();
+  }
+
+  /**
    * Switches to another voice at the same position.
    * @param {Voice} voice
    */
@@ -252,7 +261,7 @@ export class Player {
         this.isLoading = true;
         this.changed.emit();
       }
-      if (canRoll && await this.reels.prepare(this.session, this.isExact)) {
+      if (canRoll && (this.media.speed === 1 || !layer) && await this.reels.prepare(this.session, this.isExact)) {
         signal.throwIfAborted();
         this.#roll();
       } else if (layer && !isPreview) await this.#stream(layer);

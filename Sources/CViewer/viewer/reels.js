@@ -409,7 +409,7 @@ const isWAV = ({ format }) => format.container === "wav" && /^pcm_(u8|s16|s24|s3
  * Whether browsers only guess where an instant is: the file has no index, and its bytes aren't evenly spread over time.
  * @param {any} recording
  */
-const seeksInexactly = ({ format, warnings }) => ["mp3", "adts"].includes(format.container)
+export const seeksInexactly = ({ format, warnings }) => ["mp3", "adts"].includes(format.container)
   || warnings.some((/** @type {{ code: string }} */ { code }) => ["seeks_inexactly", "length_unknown", "longer_than_claimed"].includes(code));
 
 /**

@@ -121,6 +121,7 @@ export const texts = {
   pause: "إيقاف مؤقت (مسافة)",
   loop: "تكرار (L)",
   follow: "متابعة مؤشر التشغيل (F)",
+  speed: "السرعة",
   hear: "الاستماع",
   playhead: "مؤشر التشغيل",
   playheadSaid: (at, duration) => `مؤشر التشغيل عند ${at} من ${duration}`,

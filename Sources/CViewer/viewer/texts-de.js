@@ -121,6 +121,7 @@ export const texts = {
   pause: "Pause (Leertaste)",
   loop: "Schleife (L)",
   follow: "Der Abspielposition folgen (F)",
+  speed: "Tempo",
   hear: "Anhören",
   playhead: "Abspielposition",
   playheadSaid: (at, duration) => `Abspielposition ${at} von ${duration}`,

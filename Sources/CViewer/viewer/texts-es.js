@@ -121,6 +121,7 @@ export const texts = {
   pause: "Pausa (Espacio)",
   loop: "Repetir (L)",
   follow: "Seguir la reproducción (F)",
+  speed: "Velocidad",
   hear: "Escuchar",
   playhead: "Cursor de reproducción",
   playheadSaid: (at, duration) => `Cursor en ${at} de ${duration}`,

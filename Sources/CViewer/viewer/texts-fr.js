@@ -121,6 +121,7 @@ export const texts = {
   pause: "Pause (Espace)",
   loop: "Lire en boucle (L)",
   follow: "Suivre la tête de lecture (F)",
+  speed: "Vitesse",
   hear: "Écouter",
   playhead: "Tête de lecture",
   playheadSaid: (at, duration) => `Tête de lecture à ${at} sur ${duration}`,

@@ -121,6 +121,7 @@ export const texts = {
   pause: "一時停止（スペース）",
   loop: "ループ (L)",
   follow: "再生位置を追う (F)",
+  speed: "再生速度",
   hear: "聴く音",
   playhead: "再生位置",
   playheadSaid: (at, duration) => `再生位置 ${at} / ${duration}`,

@@ -125,6 +125,7 @@ export const texts = {
   pause: "Pause (Space)",
   loop: "Loop (L)",
   follow: "Follow the playhead (F)",
+  speed: "Speed",
   hear: "Hear",
   playhead: "Playhead",
   playheadSaid: (/** @type {string} */ at, /** @type {string} */ duration) => `Playhead at ${at} of ${duration}`,
