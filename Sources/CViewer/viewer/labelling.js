@@ -39,7 +39,7 @@ export class Labelling {
    * @param {import("./labels.js").Labels} labels
    * @param {import("./view.js").View} view
    * @param {import("./player.js").Player} player
-   * @param {{ editor: import("./editing.js").LabelEditor, transcript: import("./transcript.js").Transcript, singing: import("./singing.js").SingingView }} shown
+   * @param {{ editor: import("./editing.js").LabelEditor, transcript: import("./transcript.js").Transcript, singing: { isShown: boolean, show: (isShown: boolean) => void } }} shown
    */
   constructor(labels, view, player, shown) {
     this.labels = labels;

@@ -233,7 +233,7 @@ export class Library {
     part(row, "tail").textContent = name.slice(end);
     part(row, "whole").textContent = name;
     const about = [
-      format.duration ? formatTime(format.duration, 0) : "", texts.channelsCount(format.channels), recording.bytes ? bytes(recording.bytes) : "",
+      format.duration ? formatTime(format.duration, 0) : "", format.channels > 1 ? texts.channelsCount(format.channels) : "", recording.bytes ? bytes(recording.bytes) : "",
       derived_from ? "" : day(recording.created_at),
       derived_from ? madeHow(recording) : "", isReading ? texts.reading : "", hasFailed ? texts.unread : "",
     ];

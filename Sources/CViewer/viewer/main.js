@@ -26,7 +26,6 @@ import { ResultCard } from "./result.js";
 import { Service } from "./service.js";
 import { Session } from "./session.js";
 import { KeyDialog, ShareDialog } from "./sharing.js";
-import { SingingView } from "./singing.js";
 import { SpectrumPicture } from "./spectrum.js";
 import { Stage } from "./stage.js";
 import { fillTexts, texts } from "./texts.js";
@@ -57,10 +56,23 @@ new Variants(previews, session, view, panel);
 new Foresight(previews, player, stage, panel);
 const undo = new Undo(view, session);
 const labels = new Labels(service, session, undo);
+/** The singing view is loaded when it is first shown. */
+const singing = {
+  /** @type {import("./singing.js").SingingView | null} */
+  view: null,
+  get isShown() { return this.view?.isShown ?? false; },
+  async show(/** @type {boolean} */ isShown) {
+    if (isShown && !this.view) {
+      const { SingingView } = await import("./singing.js");
+      this.view ??= new SingingView(labels, view, stage, player);
+    }
+    this.view?.show(isShown);
+  },
+};
 const labelling = new Labelling(labels, view, player, {
   editor: new LabelEditor(new Lane(labels, view, stage), stage, seconds => player.seek(seconds)),
   transcript: new Transcript(labels, view, stage, player),
-  singing: new SingingView(labels, view, stage, player),
+  singing,
 });
 connectControls({ view, stage, session, player, undo, labelling });
 
