@@ -301,6 +301,7 @@ class Surface {
 class Palette {
  original = { peak: "", rms: "", front: "" };
  cleaned = [{ peak: "", rms: "", front: "" }];
+ noise = { peak: "", rms: "" };
  line = "";
  ink = "";
  quiet = "";
@@ -312,10 +313,11 @@ class Palette {
   this.original = { peak: color("wave-peak"), rms: color("wave-rms"), front: color("quiet") };
   this.cleaned = Array.from({ length: mostColors }, (_, k) => (
    { peak: color(`clean-${k}-peak`), rms: color(`clean-${k}-rms`), front: color(`clean-${k}-rms`) }));
+  this.noise = { peak: color("noise-peak"), rms: color("noise") };
   this.line = color("line");
   this.ink = color("ink");
   this.quiet = color("quiet");
-  this.font = `11px ${style.getPropertyValue("--font")}`;
+  this.font = `${parseFloat(style.fontSize) * 0.79}px ${style.getPropertyValue("--font")}`;
  }
 }
 function drawWaveforms(surface, window, layers, palette, gain, store) {
@@ -372,6 +374,16 @@ function tilesFor(waveform, exponent, index, end) {
   if (tile.startFrame + tile.count * tile.scale >= end) break;
  }
  return tiles;
+}
+function drawPreview({ pen, canvas, ratio }, window, { window: { start, end }, points, isNoise }, palette, gain) {
+ const perSecond = canvas.width / (window.end - window.start), middle = canvas.height / 2;
+ const left = (start - window.start) * perSecond, right = (end - window.start) * perSecond;
+ if (right <= 0 || left >= canvas.width) return;
+ const columns = new Columns(Math.min(canvas.width, right), middle, middle * fill * gain, middle), colors = isNoise ? palette.noise : palette.cleaned[0];
+ columns.add(points, 0, left, right, left, (right - left) / points.count);
+ columns.draw(pen, colors);
+ pen.fillStyle = colors.rms;
+ for (const x of [left, right - ratio]) pen.fillRect(x, 0, ratio, canvas.height);
 }
 class Columns {
  constructor(width, middle, half, most) {
@@ -505,7 +517,7 @@ function wishes(layers, window, width, whole, overviewWidth) {
  }
  return { urgent: ranks.slice(0, 3).flat(), likely: ranks.slice(3).flat() };
 }
-return { fill, Surface, Palette, drawWaveforms, Columns, drawRuler, wishes };
+return { fill, Surface, Palette, drawWaveforms, drawPreview, Columns, drawRuler, wishes };
 })();
 const view = (() => {
 const { Signal } = signal;
