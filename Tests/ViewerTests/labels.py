@@ -114,7 +114,7 @@ class LabelsAreEditedReadAndSung(Chapter):
         assert browser.value("#label-text") == "and the harbor wakes"
         browser.type("#label-text", "and the harbor sleeps" + ENTER)
         wait("it is typed", lambda: any(label["text"] == "and the harbor sleeps" for label in self._stored()))
-        assert page.focused() == "lane"
+        assert self.page.focused() == "lane"
         typed = next(label for label in self._stored() if label["text"] == "and the harbor sleeps")
         browser.keys((CONTROL, SHIFT, RIGHT), (SHIFT, RIGHT), (SHIFT, RIGHT))
 
