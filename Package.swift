@@ -142,11 +142,17 @@ let package = Package(
       name: "BucketServer", dependencies: ["ObjectStore"], path: "Tests/BucketServer", swiftSettings: strict),
     .testTarget(
       name: "MediaTests", dependencies: ["Media", "Randomness"], exclude: ["Programs"], swiftSettings: strict),
-    .testTarget(name: "AudioIOTests", dependencies: ["AudioIO", "Randomness"], swiftSettings: strict + computing),
+    .testTarget(
+      name: "AudioIOTests", dependencies: ["AudioIO", "Randomness", "SoundFiles"], swiftSettings: strict + computing),
+    // Sound files, whole and damaged; for tests.
+    .target(
+      name: "SoundFiles", dependencies: ["AudioIO", "Randomness"], path: "Tests/SoundFiles",
+      swiftSettings: strict + computing),
     .testTarget(
       name: "ProcessingTests",
       dependencies: [
         "Terms", "Processing", "AudioIO", "Media", "Waveform", "Denoise", "Loudness", "Fenced", "Randomness",
+        "SoundFiles",
       ],
       swiftSettings: strict),
     .testTarget(

@@ -1,4 +1,5 @@
 import Foundation
+import SoundFiles
 import Testing
 
 @testable import AudioIO
@@ -192,7 +193,7 @@ struct AudioReaderTests {
   @Test(arguments: [UInt64](arrayLiteral: 0, 0xFFFF_FFFF, 0x7FFF_F000, 1_000_000))
   func aWrongDataSizeDoesNotHideTheSamples(size: UInt64) throws {
     let samples = (1...1000).map { Int16($0) }
-    let bytes = riff(waveFormat() + chunk("data", AudioIOTests.bytes(samples), claiming: size))
+    let bytes = riff(waveFormat() + chunk("data", SoundFiles.bytes(samples), claiming: size))
     #expect(try decode(try folder.file("a.wav", bytes)) == samples)
   }
 

@@ -1,5 +1,6 @@
 import AudioIO
 import Foundation
+import SoundFiles
 import Testing
 
 struct AudioWriterTests {
@@ -50,7 +51,7 @@ struct AudioWriterTests {
     let path = folder("file")
     let samples = swell(frames: 9_001, channels: 2, sampleRate: 44_100, peak: 0.9) + [1, -1, 0, 1.5, -1.5, 1e-9]
     let result = try encode(samples, to: path, format)
-    #expect(try AudioIOTests.format(of: path) == format)
+    #expect(try SoundFiles.format(of: path) == format)
     #expect(try decode(path) == result.quantised)
     let back = try decodeFloat(path)
     guard back.count == samples.count else { Issue.record("\(back.count) samples"); return }
@@ -98,7 +99,7 @@ struct AudioWriterTests {
     for frames in [20_137, 5, 1152] {
       let samples = swell(frames: frames, channels: format.channels, sampleRate: format.sampleRate)
       let result = try encode(samples, to: path, format)
-      #expect(try AudioIOTests.format(of: path) == format)
+      #expect(try SoundFiles.format(of: path) == format)
       #expect(result.quantised.count == samples.count)
       let back = try decodeFloat(path)
       #expect(back.count == samples.count)

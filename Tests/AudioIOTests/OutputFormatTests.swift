@@ -1,4 +1,5 @@
 import AudioIO
+import SoundFiles
 import Testing
 
 struct OutputFormatTests {
@@ -102,7 +103,7 @@ struct OutputFormatTests {
             Issue.record("\(container) \(codec) as \(output) \(format): \(error)")
             continue
           }
-          #expect(try AudioIOTests.format(of: folder("file")).codec == format.codec, "\(container) \(codec)")
+          #expect(try SoundFiles.format(of: folder("file")).codec == format.codec, "\(container) \(codec)")
           #expect(try decode(folder("file")).count >= samples.count, "\(container) \(codec)")
         }
       }

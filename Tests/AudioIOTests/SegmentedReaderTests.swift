@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import SoundFiles
 import Testing
 
 @testable import AudioIO

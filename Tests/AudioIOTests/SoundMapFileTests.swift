@@ -1,5 +1,6 @@
 import Foundation
 import Randomness
+import SoundFiles
 import Testing
 
 @testable import AudioIO

@@ -1,4 +1,5 @@
 import Foundation
+import SoundFiles
 import Testing
 
 @testable import AudioIO

@@ -1,3 +1,4 @@
+import SoundFiles
 import Testing
 
 @testable import AudioIO

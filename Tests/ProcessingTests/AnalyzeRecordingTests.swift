@@ -1,6 +1,7 @@
 import AudioIO
 import Foundation
 import Randomness
+import SoundFiles
 import Testing
 import Waveform
 

@@ -2,6 +2,7 @@ import AudioIO
 import Denoise
 import Foundation
 import Loudness
+import SoundFiles
 import Terms
 import Testing
 import Waveform
@@ -60,7 +61,7 @@ import Waveform
     #expect(abs(try #require(change.after.integratedLufs) - target) < 0.1)
     #expect(abs(try #require(change.before.integratedLufs) - (try #require(try measured("in").integratedLufs))) < 0.01)
     #expect(outcome.frames == 288_000 && outcome.warnings.isEmpty)
-    #expect(try ProcessingTests.format(of: folder("out")).codec == codec)
+    #expect(try SoundFiles.format(of: folder("out")).codec == codec)
     guard codec.sampleKind != .lossy else { return }
     _ = try AnalyzeRecording(source: folder("out"), pyramid: folder("again")).run { _ in }
     let isSame = try contents(folder("again")) == contents(folder("out.pyramid"))

@@ -1,6 +1,7 @@
 import AudioIO
 import Denoise
 import Foundation
+import SoundFiles
 import Terms
 import Testing
 import Waveform
@@ -66,7 +67,7 @@ struct DenoiseRecordingTests {
     let before = try decodeFloat(folder("in"))
     let outcome = try denoise()
     let after = try decodeFloat(folder("out"))
-    #expect(try ProcessingTests.format(of: folder("out")) == format)
+    #expect(try SoundFiles.format(of: folder("out")) == format)
     #expect(outcome.frames == 48_000 && before.count == 96_000 && after.count == 96_000)
     #expect(outcome.noise.source == .region(start: 0, end: 0.45) && outcome.warnings.isEmpty)
     // 18 dB less noise means a factor of 15.8; 8 bits have noise of their own.
@@ -85,7 +86,7 @@ struct DenoiseRecordingTests {
     let source = try source(.wav, .pcmS24)
     let expected = try format.format(for: source)
     try denoise(format: format)
-    #expect(try ProcessingTests.format(of: folder("out")) == expected)
+    #expect(try SoundFiles.format(of: folder("out")) == expected)
     #expect(try decode(folder("out")).count == 96_000)
   }
 

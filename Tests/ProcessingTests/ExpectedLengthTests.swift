@@ -1,5 +1,6 @@
 import AudioIO
 import Denoise
+import SoundFiles
 import Terms
 import Testing
 

@@ -1,5 +1,6 @@
 import AudioIO
 import Foundation
+import SoundFiles
 import Testing
 import Waveform
 

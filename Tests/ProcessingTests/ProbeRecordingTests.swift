@@ -1,4 +1,5 @@
 import AudioIO
+import SoundFiles
 import Terms
 import Testing
 

@@ -1,5 +1,6 @@
 import AudioIO
 import Foundation
+import SoundFiles
 import Testing
 
 @testable import Processing

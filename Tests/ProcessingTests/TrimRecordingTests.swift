@@ -1,4 +1,5 @@
 import AudioIO
+import SoundFiles
 import Terms
 import Testing
 import Waveform
@@ -33,7 +34,7 @@ import Waveform
     try encode(swell(frames: 30_000, channels: 2, sampleRate: 48_000), to: folder("in"), format)
     let outcome = try trim(0.1, 0.35)
     #expect(outcome.frames == 12_000 && outcome.warnings.isEmpty)
-    let result = try ProcessingTests.format(of: folder("out"))
+    let result = try SoundFiles.format(of: folder("out"))
     #expect(result.codec == written && (result.container == container || written == .flacS16))
     let range = 2 * 4800..<2 * 16_800
     #expect(try decode(folder("out")) == Array(decode(folder("in"))[range]))

@@ -2,6 +2,7 @@ import AudioIO
 import Denoise
 import Glibc
 import Media
+import SoundFiles
 import Terms
 import Testing
 

@@ -3,6 +3,7 @@ import Denoise
 import Foundation
 import Glibc
 import Processing
+import SoundFiles
 import Terms
 import Testing
 import Waveform

@@ -3,40 +3,40 @@ import Foundation
 import Randomness
 
 /// A folder for one test, removed with the last reference.
-final class TemporaryFolder: Sendable {
-  let path: String
+package final class TemporaryFolder: Sendable {
+  package let path: String
 
-  init() throws {
+  package init() throws {
     path = NSTemporaryDirectory() + "stillwave-audio-" + UUID().uuidString
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
   }
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  func callAsFunction(_ name: String) -> String { path + "/" + name }
+  package func callAsFunction(_ name: String) -> String { path + "/" + name }
 
   /// Writes a file and returns its path.
-  func file(_ name: String, _ bytes: [UInt8]) throws -> String {
+  package func file(_ name: String, _ bytes: [UInt8]) throws -> String {
     try Data(bytes).write(to: URL(fileURLWithPath: self(name)))
     return self(name)
   }
 
-  func file(_ bytes: [UInt8]) throws -> String { try file("file", bytes) }
+  package func file(_ bytes: [UInt8]) throws -> String { try file("file", bytes) }
 }
 
-func contents(_ path: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) }
+package func contents(_ path: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: path))) }
 
-func little(_ number: UInt64, _ count: Int) -> [UInt8] {
+package func little(_ number: UInt64, _ count: Int) -> [UInt8] {
   (0..<count).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
 }
-func big(_ number: UInt64, _ count: Int) -> [UInt8] { little(number, count).reversed() }
+package func big(_ number: UInt64, _ count: Int) -> [UInt8] { little(number, count).reversed() }
 
 /// Returns a RIFF chunk, optionally `claiming` a wrong size.
-func chunk(_ id: String, _ content: [UInt8], claiming size: UInt64? = nil) -> [UInt8] {
+package func chunk(_ id: String, _ content: [UInt8], claiming size: UInt64? = nil) -> [UInt8] {
   id.utf8 + little(size ?? UInt64(content.count), 4) + content + (content.count % 2 == 1 ? [0] : [])
 }
 
-func waveFormat(tag: Int = 1, channels: Int = 1, sampleRate: UInt64 = 8000, bits: Int = 16) -> [UInt8] {
+package func waveFormat(tag: Int = 1, channels: Int = 1, sampleRate: UInt64 = 8000, bits: Int = 16) -> [UInt8] {
   let block = channels * bits / 8
   return chunk(
     "fmt ",
@@ -44,31 +44,31 @@ func waveFormat(tag: Int = 1, channels: Int = 1, sampleRate: UInt64 = 8000, bits
       + little(sampleRate &* UInt64(block) & 0xFFFF_FFFF, 4) + little(UInt64(block), 2) + little(UInt64(bits), 2))
 }
 
-func riff(_ chunks: [UInt8], magic: String = "RIFF") -> [UInt8] {
+package func riff(_ chunks: [UInt8], magic: String = "RIFF") -> [UInt8] {
   magic.utf8 + little(magic == "RF64" ? 0xFFFF_FFFF : UInt64(chunks.count + 4), 4) + "WAVE".utf8 + chunks
 }
 
-func bytes(_ samples: [Int16]) -> [UInt8] { samples.flatMap { little(UInt64(UInt16(bitPattern: $0)), 2) } }
+package func bytes(_ samples: [Int16]) -> [UInt8] { samples.flatMap { little(UInt64(UInt16(bitPattern: $0)), 2) } }
 
 /// Returns a plain 16-bit WAV file.
-func wave(_ samples: [Int16], channels: Int = 1, sampleRate: UInt64 = 8000) -> [UInt8] {
+package func wave(_ samples: [Int16], channels: Int = 1, sampleRate: UInt64 = 8000) -> [UInt8] {
   riff(waveFormat(channels: channels, sampleRate: sampleRate) + chunk("data", bytes(samples)))
 }
 
 /// Returns a WAV file of 32-bit floats.
-func floatWave(_ samples: [Float], channels: Int = 1, sampleRate: UInt64 = 8000) -> [UInt8] {
+package func floatWave(_ samples: [Float], channels: Int = 1, sampleRate: UInt64 = 8000) -> [UInt8] {
   riff(
     waveFormat(tag: 3, channels: channels, sampleRate: sampleRate, bits: 32)
       + chunk("data", samples.flatMap { little(UInt64($0.bitPattern), 4) }))
 }
 
 /// Numbers that are the same in every run.
-typealias SeededGenerator = TestRandom
+package typealias SeededGenerator = TestRandom
 
 /// Returns interleaved tones that drift around a tenth of the sample rate under a slow swell, different in each
 /// channel, with a little noise. Every codec preserves them, no two parts are alike, and a delay of one sample is
 /// detectable.
-func swell(frames: Int, channels: Int, sampleRate: Int, peak: Float = 0.5) -> [Float] {
+package func swell(frames: Int, channels: Int, sampleRate: Int, peak: Float = 0.5) -> [Float] {
   var generator = SeededGenerator(state: 7)
   var samples: [Float] = []
   samples.reserveCapacity(frames * channels)
@@ -88,7 +88,7 @@ func swell(frames: Int, channels: Int, sampleRate: Int, peak: Float = 0.5) -> [F
 /// Encodes all of `samples`. Returns the samples that a reader will find according to the writer, and the number
 /// clipped.
 @discardableResult
-func encode(
+package func encode(
   _ samples: [Float], to path: String, _ format: AudioFormat, expectedFrames: Int64? = nil, piece: Int = 10_007
 ) throws -> (quantised: [Int16], clipped: Int64, format: AudioFormat) {
   let frames = expectedFrames ?? Int64(samples.count / format.channels)
@@ -107,7 +107,7 @@ func encode(
 }
 
 /// Returns all samples of a file in 16 bits.
-func decode(_ path: String, from frame: Int64 = 0, piece: Int = .max) throws -> [Int16] {
+package func decode(_ path: String, from frame: Int64 = 0, piece: Int = .max) throws -> [Int16] {
   var reader = try AudioReader(path: path)
   if frame > 0 { try reader.seek(to: frame) }
   var samples: [Int16] = []
@@ -118,7 +118,7 @@ func decode(_ path: String, from frame: Int64 = 0, piece: Int = .max) throws -> 
 }
 
 /// Returns all samples of a file, full scale ±1.
-func decodeFloat(_ path: String, from frame: Int64 = 0, piece: Int = .max) throws -> [Float] {
+package func decodeFloat(_ path: String, from frame: Int64 = 0, piece: Int = .max) throws -> [Float] {
   var reader = try AudioReader(path: path)
   if frame > 0 { try reader.seek(to: frame) }
   var samples: [Float] = []
@@ -126,4 +126,4 @@ func decodeFloat(_ path: String, from frame: Int64 = 0, piece: Int = .max) throw
   return samples
 }
 
-func format(of path: String) throws -> AudioFormat { try AudioReader(path: path).format }
+package func format(of path: String) throws -> AudioFormat { try AudioReader(path: path).format }

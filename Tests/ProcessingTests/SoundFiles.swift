@@ -1,1 +1,0 @@
-../AudioIOTests/SoundFiles.swift
