@@ -1,5 +1,6 @@
-// LeaseNode DATA PROGRAM NAME SECONDS: works as the node NAME on the jobs of the data folder DATA, which it doesn't
-// lock, with PROGRAM in the workers' place, until none is left. Leases last SECONDS and are renewed six times as often.
+// LeaseNode DATA PROGRAM NAME SECONDS AHEAD: works as the node NAME on the jobs of the data folder DATA, which it
+// doesn't lock, with PROGRAM in the workers' place, until none is left. Leases last SECONDS, and its clock for them is
+// AHEAD seconds fast.
 
 import AudioIO
 import Foundation
@@ -15,11 +16,12 @@ private struct NoLog: JobLog {
   }
 }
 
-private func run(data: String, program: String, name: String, seconds: Double) async throws {
+private func run(data: String, program: String, name: String, seconds: Double, ahead: Double) async throws {
   let terms = LeaseHolder.Terms(
-    seconds: seconds, renewalSeconds: seconds / 6, marginSeconds: seconds / 6, graceSeconds: seconds)
+    seconds: seconds, renewalSeconds: 0.1, marginSeconds: seconds / 6, graceSeconds: seconds)
   let store = try MediaStore(directory: data)
-  let catalog = try Catalog(path: store.catalogPath, holder: LeaseHolder(name: name, terms: terms))
+  let catalog = try Catalog(
+    path: store.catalogPath, holder: LeaseHolder(name: name, terms: terms, now: { .now + ahead }))
   catalog.keepDescriptions(in: store) { id, error in print("\(id): \(error)") }
   let workers = WorkerSettings(program: program, ffmpeg: "ffmpeg", audioLimits: AudioLimits(), memoryBytes: 1 << 30)
   let settings = JobSettings(
@@ -40,11 +42,11 @@ private func run(data: String, program: String, name: String, seconds: Double) a
 }
 
 private let words = CommandLine.arguments
-guard words.count == 5, let seconds = Double(words[4]) else {
-  FileHandle.standardError.write(Data("LeaseNode DATA PROGRAM NAME SECONDS\n".utf8))
+guard words.count == 6, let seconds = Double(words[4]), let ahead = Double(words[5]) else {
+  FileHandle.standardError.write(Data("LeaseNode DATA PROGRAM NAME SECONDS AHEAD\n".utf8))
   exit(64)
 }
-do { try await run(data: words[1], program: words[2], name: words[3], seconds: seconds) } catch {
+do { try await run(data: words[1], program: words[2], name: words[3], seconds: seconds, ahead: ahead) } catch {
   FileHandle.standardError.write(Data("\(error)\n".utf8))
   exit(1)
 }

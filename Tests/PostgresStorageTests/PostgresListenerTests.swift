@@ -83,24 +83,4 @@ import Testing
     await hand.run(for: 1)
     #expect(await events.next() == .listening)
   }
-
-  @Test("latency of a notification, printed")
-  func latency() async throws {
-    let database = try TestDatabase()
-    let log = Log()
-    let listener = PostgresListener(try database.settings(), channel: "stillwave", handler: log.append)
-    defer { listener.stop() }
-    var events = await log.listening()
-    let pool = PostgresPool(try database.settings())
-    let connection = try pool.take()
-    defer { pool.give(connection) }
-    var microseconds: [Double] = []
-    for _ in 0..<300 {
-      let start = ContinuousClock.now
-      try connection.run(script: "NOTIFY stillwave, 'x'")
-      #expect(await events.next() == .notification("x"))
-      microseconds.append((.now - start) / .microseconds(1))
-    }
-    print("NOTIFY to handler, with the notifier's round trip: median \(microseconds.sorted()[150]) µs")
-  }
 }

@@ -2,6 +2,7 @@ import Foundation
 import PostgresServer
 import Storage
 import Synchronization
+import Terms
 import Testing
 
 @testable import PostgresStorage
@@ -11,6 +12,8 @@ import Testing
   func order() async throws {
     var settings = try TestDatabase.shared.settings()
     settings.connectionCount = 1
+    let hand = ManualClock()
+    settings.clock = hand.clock
     let pool = PostgresPool(settings)
     let connection = try pool.take()
     let served = Mutex<[Int]>([])
@@ -24,7 +27,7 @@ import Testing
         }
         group.leave()
       }
-      while pool.load.waiting <= index { usleep(200) }
+      await hand.waiting(index + 1)
     }
     // Somebody who comes later doesn't overtake them.
     #expect(pool.load == PostgresPool.Load(connections: 1, idle: 0, waiting: 6))

@@ -240,7 +240,7 @@ import Testing
     var settings = try database.settings(folder: proxy.folder)
     settings.connectionCount = 4
     let shaken = PostgresPool(settings)
-    let isOver = Atomic(false)
+    let ended = DispatchSemaphore(value: 0)
     let acknowledged = Mutex<[Int]>([])
     let unknown = Mutex<[Int]>([])
     let runs = Atomic(0)
@@ -253,8 +253,9 @@ import Testing
     let killer = try PostgresConnection(database.settings())
     let killing = Task {
       try await blocking {
-        while !isOver.load(ordering: .relaxed) {
-          usleep(20_000)
+        for number in 1...200 {
+          ended.wait()
+          guard number % 8 == 0 else { continue }
           _ = try killer.run(
             """
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -275,9 +276,9 @@ import Testing
         } catch {
           if case PostgresError.outcomeUnknown = error { unknown.withLock { $0.append(id) } }
         }
+        ended.signal()
       }
     }
-    isOver.store(true, ordering: .relaxed)
     try await killing.value
     let found = try database.run("SELECT id FROM kept ORDER BY id").split(separator: "\n").compactMap { Int($0) }
     #expect(Set(found).count == found.count, "written twice")

@@ -6,53 +6,31 @@ import Testing
 @testable import Storage
 
 struct GroupedSyncTests {
-  @Test("one sync serves all who asked before it began")
-  func grouping() throws {
-    let (began, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+  @Test("one sync serves all who asked before it began, also with its failure", arguments: [false, true])
+  func grouping(fails: Bool) throws {
+    let (called, began) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let gate = DispatchSemaphore(value: 0)
     let count = Atomic(0)
-    let sync = GroupedSync(path: "/") { _ in
-      count.wrappingAdd(1, ordering: .relaxed)
+    let failures = Atomic(0)
+    let sync = GroupedSync(path: "/", onCall: { called.signal() }) { path throws(StorageError) in
       began.signal()
       gate.wait()
-    }
-    let group = DispatchGroup()
-    let ask: @Sendable () -> Void = { try? sync.run() }
-    DispatchQueue(label: "first").async(group: group, execute: ask)
-    began.wait()
-    for number in 0..<9 { DispatchQueue(label: "\(number)").async(group: group, execute: ask) }
-    while sync.askedCount < 10 { usleep(1000) }
-    gate.signal()
-    began.wait()
-    gate.signal()
-    group.wait()
-    #expect(count.load(ordering: .relaxed) == 2)
-    gate.signal()
-    try sync.run()
-    #expect(count.load(ordering: .relaxed) == 3)
-  }
-
-  @Test("a sync that fails fails for all whom it was to serve, and the next is tried")
-  func failure() throws {
-    let (began, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-    let count = Atomic(0)
-    let sync = GroupedSync(path: "/") { path throws(StorageError) in
-      began.signal()
-      gate.wait()
-      // The second.
-      if count.wrappingAdd(1, ordering: .relaxed).newValue == 2 {
+      if count.wrappingAdd(1, ordering: .relaxed).newValue == 2, fails {
         throw .io(operation: "fsync", path: path, errno: EIO)
       }
     }
     let group = DispatchGroup()
-    let failures = Atomic(0)
-    let ask: @Sendable () -> Void = { do { try sync.run() } catch { failures.wrappingAdd(1, ordering: .relaxed) } }
-    DispatchQueue(label: "first").async(group: group, execute: ask)
-    began.wait()
-    for number in 0..<3 { DispatchQueue(label: "\(number)").async(group: group, execute: ask) }
-    while sync.askedCount < 4 { usleep(1000) }
+    for number in 0..<10 {
+      DispatchQueue(label: "\(number)").async(group: group) {
+        do { try sync.run() } catch { failures.wrappingAdd(1, ordering: .relaxed) }
+      }
+      called.wait()
+      if number == 0 { began.wait() }
+    }
     for _ in 0..<3 { gate.signal() }
     group.wait()
-    #expect(count.load(ordering: .relaxed) == 2 && failures.load(ordering: .relaxed) == 3)
+    #expect(count.load(ordering: .relaxed) == 2 && failures.load(ordering: .relaxed) == (fails ? 9 : 0))
     try sync.run()
+    #expect(count.load(ordering: .relaxed) == 3)
   }
 }

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import PresentRows
 import Synchronization
+import Terms
 import Testing
 
 @testable import Storage
@@ -161,7 +162,7 @@ import Testing
     var first: MediaStore? = try MediaStore(directory: folder("claimed"))
     try first?.claim()
     let second = try MediaStore(directory: folder("claimed"))
-    #expect(throws: StorageError.inUse(path: folder("claimed"))) { try second.claim(patience: .zero) }
+    #expect(throws: StorageError.inUse(path: folder("claimed"))) { try second.claim(patience: 0) }
     first = nil
     try second.claim()
   }
@@ -315,28 +316,15 @@ import Testing
   }
 
   @Test("claiming waits for a claim that is about to end")
-  func lateClaim() throws {
-    let store = try MediaStore(directory: folder("claimed"))
-    // The claim that a killed service's child holds until it executes another program.
-    let held = unsafe open(folder("claimed/lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    #expect(flock(held, LOCK_EX | LOCK_NB) == 0)
-    // On a separate thread, which this blocks.
-    let ended = DispatchSemaphore(value: 0)
-    let failure = FirstFailure()
-    DispatchQueue(label: "claim").async {
-      do throws(StorageError) { try store.claim(patience: .seconds(60)) } catch { failure.note(error) }
-      ended.signal()
-    }
-    // Once it has opened the file, it has tried, or is about to.
-    func openings() throws -> Int {
-      try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
-        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + $0)) == folder("claimed/lock")
-      }
-    }
-    while try openings() < 2 { _ = poll(nil, 0, 1) }
-    close(held)
-    ended.wait()
-    #expect(failure.error == nil)
+  func lateClaim() async throws {
+    var first: MediaStore? = try MediaStore(directory: folder("claimed"))
+    try first?.claim()
+    let (second, hand) = (try MediaStore(directory: folder("claimed")), ManualClock())
+    let claiming = Task.detached { try second.claim(clock: hand.clock) }
+    await hand.waiting()
+    first = nil
+    hand.advance(by: 0.01)
+    try await claiming.value
   }
 
   @Test("a directory that can't be created is an error")

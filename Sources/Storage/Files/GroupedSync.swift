@@ -7,25 +7,24 @@ final class GroupedSync: Sendable {
   private let queue = DispatchQueue(label: "folder sync")
   private let asked = Atomic<UInt64>(0)
   private let served = Mutex<(last: UInt64, failed: UInt64, error: StorageError?)>((0, 0, nil))
+  private let onCall: @Sendable () -> Void
   private let sync: @Sendable (String) throws(StorageError) -> Void
 
-  /// `sync` is replaced in tests.
+  /// Tests replace `sync`, and count calls in `onCall`.
   init(
-    path: String,
+    path: String, onCall: @escaping @Sendable () -> Void = {},
     sync: @escaping @Sendable (String) throws(StorageError) -> Void = { path throws(StorageError) in
       try FileSystem.syncFolder(path)
     }
   ) {
-    (self.path, self.sync) = (path, sync)
+    (self.path, self.onCall, self.sync) = (path, onCall, sync)
   }
-
-  /// The number of calls so far.
-  var askedCount: UInt64 { asked.load(ordering: .sequentiallyConsistent) }
 
   /// Returns once a sync that began after this call has succeeded. Blocks. Throws if the sync that was to serve this
   /// call failed, because a second one would succeed without having written anything.
   func run() throws(StorageError) {
     let ticket = asked.wrappingAdd(1, ordering: .sequentiallyConsistent).newValue
+    onCall()
     let outcome: Result<Void, StorageError> = queue.sync {
       let served = served.withLock { $0 }
       if ticket <= served.failed, let error = served.error { return .failure(error) }

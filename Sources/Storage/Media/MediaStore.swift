@@ -199,16 +199,16 @@ package final class MediaStore: Sendable {
   ///
   /// A service claims the directory before it sweeps, because two services on one directory would remove each other's
   /// uploads as leftovers.
-  /// - Parameter patience: how long to wait for another process to release it. If a service is killed while starting a
-  ///   child, the child has the claim until it has executed the other program.
-  package func claim(patience: Duration = .seconds(2)) throws(StorageError) {
+  /// - Parameter patience: how long to wait for another process to release it, in seconds. If a service is killed while
+  ///   starting a child, the child has the claim until it has executed the other program.
+  package func claim(patience: Double = 2, clock: Clock = .system) throws(StorageError) {
     let path = lockPath
     let file = try FileDescriptor(path: path, flags: O_RDWR | O_CREAT)
-    let deadline = Clock.system.now + patience
+    let start = clock.now
     while try !file.lock() {
       // Another process is about to end.
-      guard Clock.system.now < deadline else { throw .inUse(path: directory) }
-      Clock.system.pause(0.01)
+      guard clock.seconds(since: start) < patience else { throw .inUse(path: directory) }
+      clock.pause(0.01)
     }
     let claim = try Claim(file)
     claimed.withLock { $0 = claim }
