@@ -69,12 +69,4 @@ import Testing
       #expect(answer.field("Connection") == "close")
     }
   }
-
-  @Test func anotherExpectationIs417() async throws {
-    try await withServer(echo) { port, _ in
-      let client = try WireClient(port: port)
-      try client.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: coffee\r\nContent-Length: 3\r\n\r\n")
-      #expect(try client.answer().status == 417)
-    }
-  }
 }

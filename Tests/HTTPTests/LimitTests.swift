@@ -4,14 +4,6 @@ import Testing
 @testable import HTTP
 
 @Suite("Limits, each a setting", .serialized) struct LimitTests {
-  @Test func aMissingHeadIsAnswered408() async throws {
-    try await withServer(echo, configuration: configured { $0.limits.headSeconds = 0.05 }) { port, _ in
-      let client = try WireClient(port: port)
-      try client.send("GET / HT")
-      #expect(try client.answer().status == 408)
-    }
-  }
-
   @Test func aMissingBodyIsAnswered408() async throws {
     try await withServer(echo, configuration: configured { $0.limits.bodyGapSeconds = 0.05 }) { port, _ in
       let client = try WireClient(port: port)
@@ -35,27 +27,6 @@ import Testing
     #expect(limits.backlog == 1024)
     #expect(limits.lingerSeconds == 30 && limits.lingerGapSeconds == 5 && limits.lingerBytes == 512 * 1024 * 1024)
     #expect(limits.chunkExtensionBytes == 256 && limits.trailerBytes == 8 * 1024)
-  }
-
-  @Test(arguments: [
-    ("the request line", 414, "GET /\(String(repeating: "a", count: 64)) HTTP/1.1\r\nHost: a\r\n\r\n"),
-    ("the header section", 431, "GET / HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "a", count: 128))\r\n\r\n"),
-    ("the number of fields", 431, "GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\nX: 2\r\nX: 3\r\n\r\n"),
-    (
-      "a chunk's extensions", 400, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0;abcdefghi\r\n\r\n"
-    ),
-    ("trailers", 400, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: abcdefghi\r\n\r\n"),
-  ])
-  func theLimitOfEachPartOfAHeadCanBeSet(_ part: String, _ status: Int, _ wire: String) async throws {
-    let configuration = configured {
-      ($0.limits.requestLineBytes, $0.limits.headBytes, $0.limits.fieldCount) = (64, 128, 3)
-      ($0.limits.chunkExtensionBytes, $0.limits.trailerBytes) = (8, 8)
-    }
-    try await withServer(echo, configuration: configuration) { port, _ in
-      let client = try WireClient(port: port)
-      try client.send(wire)
-      #expect(try client.answer().status == status)
-    }
   }
 
   /// A request with `count` bytes, or fields, of what is limited.

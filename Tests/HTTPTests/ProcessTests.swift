@@ -96,17 +96,8 @@ private func waiting(
   @Test func theGracePeriodEndsEvenIfAnotherConnectionCloses() async throws {
     let started = Signal()
     let cancelled = Signal()
-    try await withServer(
-      { _ in
-        started.give()
-        await withTaskCancellationHandler {
-          await cancelled.wait()
-        } onCancel: {
-          cancelled.give()
-        }
-        return text("late")
-      }, configuration: configured { $0.loopCount = 1 }
-    ) { port, server in
+    try await withServer(waiting(started, untilCancelled: cancelled), configuration: configured { $0.loopCount = 1 }) {
+      port, server in
       let idle = try WireClient(port: port)
       let busy = try WireClient(port: port)
       try busy.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -44,13 +44,6 @@ struct PyramidFileTests {
     try open(data) { #expect($0.totalFrames == nil) }
   }
 
-  @Test func aFileShorterThanItsHeaderIsRefused() throws {
-    for size in [0, 1, 31, 4095] {
-      let data = try bytes().prefix(size)
-      #expect(throws: WaveformError.truncatedPyramid(size: Int64(size), needed: 4096)) { try open(data) { _ in } }
-    }
-  }
-
   @Test func aMissingFileIsRefused() {
     #expect(throws: WaveformError.io(operation: "open", path: "/nowhere", errno: ENOENT)) {
       _ = try PyramidFile(path: "/nowhere")
