@@ -1,4 +1,4 @@
-/// The rule that determines the gain of each bin.
+/// The rule that determines the gain of each bin, or no rule.
 package enum DenoiseMethod: String, Codable, Sendable, CaseIterable {
   /// The log-spectral amplitude estimator of Ephraim and Malah, the best of those measured.
   case mmseLSA = "mmse_lsa"
@@ -8,6 +8,8 @@ package enum DenoiseMethod: String, Codable, Sendable, CaseIterable {
   case spectralSubtraction = "spectral_subtraction"
   /// A trained network for speech, outside this module, guided by MMSE-LSA.
   case voice
+  /// No noise is removed; the sound is only edited.
+  case editOnly = "none"
 }
 
 /// The settings that a listener can choose.

@@ -18,25 +18,31 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
 
   /// The version of the weights of the method `voice`; nil with other methods.
   package var weights: String?
+  /// What to turn down besides the noise; nil for nothing.
+  package var edit: SoundEdit?
 
   /// The allowed values of `loudness`.
   package static let loudnessRange = -70.0 ... -5.0
 
   private enum CodingKeys: String, CodingKey {
-    case noise, format, loudness, weights
+    case noise, format, loudness, weights, edit
   }
 
   /// Creates parameters from their parts.
   package init(
     noise: NoiseSource? = nil, settings: DenoiseSettings = DenoiseSettings(), format: OutputFormat = .same,
-    loudness: Double? = nil
+    loudness: Double? = nil, edit: SoundEdit? = nil
   ) {
     self.noise = noise
+    self.edit = edit
     self.loudness = loudness
     self.settings = settings
     self.format = format
     weights = settings.method == .voice ? VoiceModel.version : nil
   }
+
+  /// Whether any noise is turned down.
+  var removesNoise: Bool { settings.method != .editOnly && settings.reductionDB > 0 }
 
   /// Returns when to follow a noise that changes: as the client asked, or else, with `auto`, where the change is
   /// certain. A hum that switches on isn't: a sustained tone that begins in the middle looks the same, and would lose
@@ -53,6 +59,7 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
     format = try container.decode(OutputFormat.self, forKey: .format)
     loudness = try container.decodeIfPresent(Double.self, forKey: .loudness)
     weights = try container.decodeIfPresent(String.self, forKey: .weights)
+    edit = try container.decodeIfPresent(SoundEdit.self, forKey: .edit)
     settings = try DenoiseSettings(from: decoder)
   }
 
@@ -63,6 +70,7 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
     try container.encode(format, forKey: .format)
     try container.encodeIfPresent(loudness, forKey: .loudness)
     try container.encodeIfPresent(weights, forKey: .weights)
+    try container.encodeIfPresent(edit, forKey: .edit)
     try settings.encode(to: encoder)
   }
 }

@@ -9,12 +9,12 @@ import Waveform
 package struct DenoiseOutcome: Codable, Sendable, Equatable {
   /// Frames of the result, as many as the source decodes to.
   package var frames: Int64
-  /// The source of the noise profile, and whether the noise was tracked.
-  package var noise: NoiseUsed
+  /// The source of the noise profile, and whether the noise was tracked; nil if no noise was removed.
+  package var noise: NoiseUsed?
   /// The noise profile, in at most 96 points.
   package var profile: PowerSpectrum?
-  /// Which channels shared one gain.
-  package var link: ChannelLink
+  /// Which channels shared one gain; nil if no noise was removed.
+  package var link: ChannelLink?
   /// Regions of the result that contain only noise, best first; nil if they weren't searched for.
   package var noiseRegions: [NoiseRegion]?
   /// Samples of the result that exceeded full scale and were clipped.
@@ -29,7 +29,8 @@ package struct DenoiseOutcome: Codable, Sendable, Equatable {
   package var warnings: [Warning]
 }
 
-/// Removes a recording's noise from beginning to end. Writes the result and its waveform in the same pass.
+/// Removes a recording's noise, and turns down what an edit names, from beginning to end. Writes the result and its
+/// waveform in the same pass.
 struct DenoiseRecording {
   let source: String
   /// The audio file to write.
@@ -67,33 +68,49 @@ struct DenoiseRecording {
       try AudioReader(path: source, limits: limits, map: opened.map)
     }
     let format = reader.format
+    if let box = parameters.edit?.firstBox(above: format.sampleRate) {
+      throw .boxAbove(number: box, limit: Double(format.sampleRate) / 2)
+    }
     let length = ExpectedLength(reader, path: source)
     let learner = NoiseLearner(
       source: source, noise: parameters.noise, found: knownRegions, limits: limits, profilePath: profilePath,
       profileFile: opened.profile, map: reader.map)
-    let share = shareOfLearning(learner, expected: length.total ?? length.estimate ?? 1, format.sampleRate)
+    let learns = parameters.settings.method != .editOnly
+    let share =
+      learns ? shareOfLearning(learner, expected: length.total ?? length.estimate ?? 1, format.sampleRate) : 0
     func report(_ fraction: Double, ready: Int64) {
       progress(
         WorkerProgress(
           fraction: fraction, readyFrames: ready, totalFrames: length.total, estimatedFrames: length.estimate))
     }
 
-    let learnt = try learner.learn { frames in report(share * length.fraction(read: frames), ready: 0) }
-    let frames = FrameWindow(window, of: format, parameters.settings)
-    var sound = CenteredSound(reader, isCentering: parameters.settings.reductionDB > 0)
+    let learnt =
+      try learns ? learner.learn { frames in report(share * length.fraction(read: frames), ready: 0) } : nil
+    let frames = FrameWindow(window, of: format, parameters)
+    var sound = CenteredSound(reader, isCentering: parameters.removesNoise)
     try begin(&sound, at: frames.read.lowerBound)
     let expected = min(length.total ?? length.estimate ?? 0, Int64(frames.wanted.count))
     var target = try DenoisedFile(self, source: format, expectedFrames: expected)
     measuring?.begin(format)
-    var levels =
-      window == nil
-      ? NoiseLevelMeter(learnt.source, sampleRate: format.sampleRate, channels: format.channels) : nil
+    var levels: NoiseLevelMeter?
+    if window == nil, let learnt {
+      levels = NoiseLevelMeter(learnt.source, sampleRate: format.sampleRate, channels: format.channels)
+    }
     // The residue is what's missing from the written file, not what the gains removed.
     var kept = parameters.settings
     kept.output = .denoised
-    var denoiser = NoiseRemover(
-      weights, noise: learnt, settings: kept, sampleRate: format.sampleRate, channels: format.channels,
-      startFrame: sound.position, wanted: frames.wanted, usesSecondThread: usesSecondThread)
+    var denoiser: NoiseRemover?
+    if let learnt {
+      denoiser = NoiseRemover(
+        weights, noise: learnt, settings: kept, sampleRate: format.sampleRate, channels: format.channels,
+        startFrame: sound.position, wanted: frames.edited, usesSecondThread: usesSecondThread)
+    }
+    var editor: BoxEditor?
+    if let edit = parameters.edit {
+      editor = BoxEditor(
+        edit, sampleRate: format.sampleRate, channels: format.channels,
+        startFrame: max(sound.position, frames.edited.lowerBound), wanted: frames.wanted)
+    }
     var (processed, written) = (sound.position, frames.wanted.lowerBound)
     var pending = PendingSound()
     func write(_ output: Span<Float>) throws(ProcessingError) {
@@ -106,10 +123,15 @@ struct DenoiseRecording {
         done += original.count
       }
     }
+    func edit(_ sound: Span<Float>) throws(ProcessingError) {
+      guard editor != nil else { return try write(sound) }
+      try editor?.process(sound) { (output: Span<Float>) throws(ProcessingError) in try write(output) }
+    }
     func denoise(_ original: Span<Float>, _ centered: Span<Float>) throws(ProcessingError) {
       pending.append(original.extracting(frames.wanted(of: original, at: processed, channels: format.channels)))
       processed += Int64(original.count / format.channels)
-      try denoiser.process(centered) { (output: Span<Float>) throws(ProcessingError) in try write(output) }
+      guard denoiser != nil else { return try edit(original) }
+      try denoiser?.process(centered) { (output: Span<Float>) throws(ProcessingError) in try edit(output) }
     }
     while sound.position < frames.read.upperBound {
       let most = frames.read.upperBound - sound.position
@@ -120,8 +142,11 @@ struct DenoiseRecording {
       report(share + (1 - share) * length.fraction(read: sound.position), ready: target.readyFrames)
     }
     guard sound.position > 0 else { throw .audio(.empty) }
-    try denoiser.finish { (output: Span<Float>) throws(ProcessingError) in try write(output) }
-    let adapted = kept.adaptation == .always || kept.adaptation == .ifCertain && denoiser.hasNoiseChanged
+    try denoiser?.finish { (output: Span<Float>) throws(ProcessingError) in try edit(output) }
+    try editor?.finish { (output: Span<Float>) throws(ProcessingError) in try write(output) }
+    let hasChanged = denoiser?.hasNoiseChanged ?? false
+    let removalWarnings = denoiser?.warnings ?? []
+    let adapted = kept.adaptation == .always || kept.adaptation == .ifCertain && hasChanged
     if let window, target.frames == 0 { throw .windowOutside(start: window.start, end: window.end) }
     try target.finish(isDurable: isDurable)
     progress(length.finished(frames: target.frames))
@@ -130,11 +155,12 @@ struct DenoiseRecording {
       decodedFrames: window == nil ? sound.position : nil, nonFiniteSamples: sound.reader.nonFiniteSamples,
       lostFrames: sound.reader.lostFrames)
     return DenoiseOutcome(
-      frames: target.frames, noise: NoiseUsed(learnt.source, adapted: adapted),
-      profile: PowerSpectrum(learnt.course.mean, upTo: 96), link: kept.link ?? ChannelLink(channels: format.channels),
+      frames: target.frames, noise: learnt.map { NoiseUsed($0.source, adapted: adapted) },
+      profile: learnt.map { PowerSpectrum($0.course.mean, upTo: 96) },
+      link: learns ? kept.link ?? ChannelLink(channels: format.channels) : nil,
       noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples, noiseLevel: levels?.levels,
-      voice: denoiser.voiceUsed,
-      warnings: warnings + learnt.warnings + denoiser.warnings + (sound.warning.map { [$0] } ?? []))
+      voice: denoiser?.voiceUsed,
+      warnings: warnings + (learnt?.warnings ?? []) + removalWarnings + (sound.warning.map { [$0] } ?? []))
   }
 
   /// Returns the format of the file to write.
@@ -183,7 +209,7 @@ private struct DenoisedFile: ~Copyable {
         tags: SoundTags(path: job.source))
     }
     let requantiser = Requantiser(
-      audio.format.codec.sampleKind, changesNothing: job.parameters.settings.reductionDB <= 0,
+      audio.format.codec.sampleKind, changesNothing: !job.parameters.removesNoise,
       isResidue: job.parameters.settings.output == .residue)
     let files = try SoundWriter(audio, pyramid: job.pyramid, of: source, findsNoiseRegions: job.findsNoiseRegions)
     self.requantiser = requantiser

@@ -81,7 +81,7 @@ package struct ExportWaveform: Sendable {
     case .dat: try writeDocument(path) { .dat(version: $0.lanes == 1 ? 1 : 2) }
     case .png, .svg:
       let picture = try picture(kind)
-      try writeFile(path) { (write) throws(ProcessingError) in try write(picture) }
+      try Self.writeFile(path) { (write) throws(ProcessingError) in try write(picture) }
     }
   }
 
@@ -101,7 +101,7 @@ package struct ExportWaveform: Sendable {
       return try waveform { () throws(WaveformError) in try file.slice(part) }
     }
     var pieces = WaveformDocument(window, as: form(window)).pieces(ofNumbers: Self.pieceNumbers)
-    try writeFile(path) { (write) throws(ProcessingError) in
+    try Self.writeFile(path) { (write) throws(ProcessingError) in
       while let piece = try pieces.next({ (part) throws(ProcessingError) in try slice(part) }) { try write(piece) }
     }
   }
@@ -123,7 +123,7 @@ package struct ExportWaveform: Sendable {
   }
 
   /// Creates a file, calls `body` with a function that appends to it, and makes it durable.
-  private func writeFile(
+  static func writeFile(
     _ path: String, _ body: (([UInt8]) throws(ProcessingError) -> Void) throws(ProcessingError) -> Void
   ) throws(ProcessingError) {
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)

@@ -4,14 +4,20 @@ import Denoise
 /// The frames of a recording to write, and the frames that must be read to make them the same as in the whole.
 struct FrameWindow {
   var wanted: Range<Int64> = 0..<Int64.max
+  /// The frames to edit, which are more than the wanted ones if there are boxes.
+  var edited: Range<Int64> = 0..<Int64.max
   var read: Range<Int64> = 0..<Int64.max
 
   /// Creates a window; the whole recording if `window` is nil.
-  init(_ window: TimeWindow?, of format: AudioFormat, _ settings: DenoiseSettings) {
+  init(_ window: TimeWindow?, of format: AudioFormat, _ parameters: DenoiseParameters) {
     guard let window else { return }
     wanted = window.frames(sampleRate: format.sampleRate)
-    read = NoiseRemover.sound(
-      for: wanted, settings: settings, sampleRate: format.sampleRate, channels: format.channels)
+    edited = parameters.edit == nil ? wanted : BoxEditor.sound(for: wanted, sampleRate: format.sampleRate)
+    read =
+      parameters.settings.method == .editOnly
+      ? edited
+      : NoiseRemover.sound(
+        for: edited, settings: parameters.settings, sampleRate: format.sampleRate, channels: format.channels)
   }
 
   /// Returns the wanted part of the interleaved `samples`, which begin at frame `position`.

@@ -10,12 +10,15 @@ package enum ProcessingError: Error, Sendable {
   case media(MediaError)
   case waveform(WaveformError)
   case denoise(DenoiseError)
+  case spectrogram(SpectrogramError)
   /// The whole recording is too short to learn its noise from, which takes `needed` frames.
   case recordingTooShort(frames: Int64, needed: Int64)
   /// The noise region isn't within the recording; `duration` is nil if it's known only at the end.
   case regionOutside(start: Double, end: Double, duration: Double?)
   /// No frame of the window is within the recording.
   case windowOutside(start: Double, end: Double)
+  /// A box of an edit, by its number from 0, reaches over half the sample rate, `limit`.
+  case boxAbove(number: Int, limit: Double)
   /// The file of a noise profile that was learned before can't be used.
   case profile(path: String, NoiseProfileFile.Fault)
   /// Only ffmpeg can read the file, and the request has none.

@@ -1,3 +1,4 @@
+import Denoise
 import Waveform
 
 /// A problem with a requested window, described for both the API and the commands.
@@ -67,6 +68,33 @@ package struct QueryComplaint: Sendable, Equatable {
         "The picture would have \(pixels) pixels (width × height × pixel_ratio²); the limit is \(limit). Reduce one "
           + "of them.")
     default: return nil
+    }
+  }
+}
+
+extension QueryComplaint {
+  /// Creates a complaint about a request for a spectrogram.
+  package init(_ error: SpectrogramError) {
+    switch error {
+    case .timeOutOfRange(let parameter, let seconds):
+      self.init(parameter, "“\(parameter)” is \(seconds); it must be a number of seconds, 0 or more.")
+    case .windowReversed(let start, let end):
+      self.init("end", "The window starts at \(start) s and ends at \(end) s; “end” must be greater than “start”.")
+    case .notAPowerOfTwo(let parameter, let value, let lowest, let highest):
+      self.init(parameter, "“\(parameter)” is \(value); it must be a power of two from \(lowest) to \(highest).")
+    case .outOfRange(let parameter, let value, let lowest, let highest):
+      self.init(parameter, "“\(parameter)” is \(shown(value)); it must be \(shown(lowest)) to \(shown(highest)).")
+    case .tooManyColumns(let count, let limit):
+      self.init(
+        "scale", code: "too_many_pixels",
+        "The spectrogram would have \(count) columns; the limit is \(limit). Use a larger scale or a shorter window.")
+    case .tooManySamples(let count, let limit):
+      self.init(
+        "window", code: "too_many_pixels",
+        "The transforms would read \(count) samples of all channels; the limit is \(limit). Use a shorter “window” or "
+          + "fewer columns.")
+    case .channelOutOfRange(let channel, let channels):
+      self.init("channels", "There is no channel \(channel); the recording has \(channels), counted from 0.")
     }
   }
 }

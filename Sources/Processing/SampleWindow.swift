@@ -8,7 +8,7 @@ import Waveform
 /// thread at a time.
 package final class SampleWindow {
   private let path: String
-  private var reader: AudioReader
+  var reader: AudioReader
 
   /// Opens the audio file at `path`. `map` is the map of the same file, if already known; otherwise an MP3, Ogg, or
   /// FLAC file is first read in full.
@@ -43,6 +43,16 @@ package final class SampleWindow {
     return slice.finish()
   }
 
+  /// Returns a slice of any scale of a recording of which the file has only a part, beginning with frame `start`.
+  func slice(_ window: WaveformWindow, ofFileFrom start: Int64) throws(AudioIOError) -> WaveformSlice {
+    guard reader.format.channels == window.extent.channels else { throw .unsupportedMedia(found: nil) }
+    return try WaveformSlice(window) { (frames) throws(AudioIOError) in
+      var samples: [Int16] = []
+      try reader.append(frames.lowerBound - start..<frames.upperBound - start, to: &samples)
+      return samples
+    }
+  }
+
   /// The minimum for using two cores: before its start, a second reader decodes up to 12,000 frames of Ogg for nothing.
   private static let framesWorthTwoCores = 65_536
 }
@@ -62,7 +72,7 @@ extension AudioReader {
   fileprivate mutating func append(_ range: Range<Int64>, to samples: inout [Int16]) throws(AudioIOError) {
     guard !range.isEmpty else { return }
     samples.reserveCapacity(samples.count + range.count * format.channels)
-    try seek(to: range.lowerBound)
+    if position != range.lowerBound { try seek(to: range.lowerBound) }
     while position < range.upperBound {
       let got = readInt16(upTo: Int(range.upperBound - position)) { span in
         unsafe span.withUnsafeBufferPointer { unsafe samples.append(contentsOf: $0) }

@@ -23,6 +23,9 @@ extension WorkerFailure {
     case .audio(let error): self.init(error)
     case .media(let error): self.init(error)
     case .waveform(let error): self.init(error, namesPaths: namesPaths)
+    case .spectrogram(let error):
+      let complaint = QueryComplaint(error)
+      self.init(code: complaint.code, detail: complaint.detail, retry: false)
     case .denoise(.regionTooShort(let frames, let needed)):
       self.init(
         code: "noise_region_too_short",
@@ -48,6 +51,11 @@ extension WorkerFailure {
       self.init(
         code: "window_outside",
         detail: "The window \(Words.seconds(start))–\(Words.seconds(end)) s is not within the recording.",
+        retry: false)
+    case .boxAbove(let number, let limit):
+      self.init(
+        code: "box_outside",
+        detail: "Box \(number), counted from 0, reaches over \(limit) Hz, which is half the recording's sample rate.",
         retry: false)
     case .profile(let path, let fault):
       self.init(

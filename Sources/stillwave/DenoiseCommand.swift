@@ -49,8 +49,10 @@ struct DenoiseCommand: ParsableCommand {
   var adapt: Bool?
 
   @Option(
-    help: "mmse_lsa, wiener, spectral_subtraction, or voice: a network for speech, which deploy/install voice installs."
-  )
+    help: """
+      mmse_lsa, wiener, spectral_subtraction, voice (a network for speech, which deploy/install voice installs), or \
+      none, which only applies --box.
+      """)
   var method: DenoiseMethod = .mmseLSA
 
   @Option(help: "gentle (12 dB), natural (18 dB, the default) or strong (25 dB); with voice 12, 20 or 30 dB.")
@@ -78,6 +80,12 @@ struct DenoiseCommand: ParsableCommand {
       valueName: "LUFS"))
   var loudness: Double?
 
+  @Option(
+    help: ArgumentHelp(
+      "Turn down a box in time (seconds) and frequency (Hz) by -60 to 0 dB; times or frequencies that are left out mean "
+        + "all. Give it up to 1,000 times.", valueName: "START-END,MINHZ-MAXHZ,DB"))
+  var box: [BoxArgument] = []
+
   @Option(help: "The kind of file to write: same, wav, flac, mp3, ogg or opus (default: by the ending of OUT).")
   var format: OutputFormat?
 
@@ -102,6 +110,13 @@ struct DenoiseCommand: ParsableCommand {
   @OptionGroup var options: WorkerOptions
 
   func validate() throws {
+    guard box.count <= SoundEdit.boxLimit else { throw ValidationError("--box can be given 1,000 times.") }
+    if method == .editOnly {
+      guard !box.isEmpty else { throw ValidationError("--method none needs a --box.") }
+      guard strength == nil, reduction == nil, sensitivity == 1, adapt == nil, link == nil, noise.source == nil else {
+        throw ValidationError("With --method none, there are no options for noise.")
+      }
+    }
     guard strength == nil || reduction == nil else {
       throw ValidationError("Give --strength or --reduction, not both.")
     }
@@ -147,7 +162,7 @@ struct DenoiseCommand: ParsableCommand {
     let file = try OutputFile(path: destination, through: result)
     let parameters = DenoiseParameters(
       noise: noise.source, settings: settings, format: format ?? OutputFormat(ending: destination),
-      loudness: loudness)
+      loudness: loudness, edit: box.isEmpty ? nil : SoundEdit(box.map(\.box)))
     var work = DenoiseWork(parameters, output: result, copy: copy, window: window?.window)
     let keepsKind = parameters.format == .same && window == nil
     // A file that ffmpeg reads becomes the same kind of file again, and the audio alone isn't needed.

@@ -83,11 +83,12 @@ struct ProgressDisplay {
 // MARK: Working
 
 extension ProgressDisplay {
-  /// Runs `work` with a display and shows the outcome. Exits with status 0 only if the output is complete.
-  static func run(_ style: ProgressStyle, _ work: (inout ProgressDisplay) throws -> WorkerReport) throws {
+  /// Runs `work` with a display and shows the outcome, if it has one. Exits with status 0 only if the output is
+  /// complete.
+  static func run(_ style: ProgressStyle, _ work: (inout ProgressDisplay) throws -> WorkerReport?) throws {
     var display = ProgressDisplay(style)
     defer { TemporaryFiles.shared.removeAll() }
-    do { display.finish(try work(&display)) } catch {
+    do { if let report = try work(&display) { display.finish(report) } } catch {
       display.fail(try Self.failure(error, namesPaths: style != .json))
       throw ExitCode.failure
     }

@@ -8,7 +8,8 @@ struct Stillwave: ParsableCommand {
     abstract: "Draws waveforms of recordings and removes their noise, as a service or file by file.",
     version: "0.1.0",
     subcommands: [
-      ServeCommand.self, WaveformCommand.self, DenoiseCommand.self, NoiseRegionsCommand.self, NoiseProfileCommand.self,
+      ServeCommand.self, WaveformCommand.self, SpectrogramCommand.self, DenoiseCommand.self, NoiseRegionsCommand.self,
+      NoiseProfileCommand.self,
       LabelsCommand.self, WorkerCommand.self, WorkerTemplateCommand.self, ReaderCommand.self, RunFencedCommand.self,
       BackupCommand.self, RestoreCommand.self, CheckCommand.self, MoveCommand.self, KeysCommand.self,
     ])

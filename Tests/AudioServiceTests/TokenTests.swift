@@ -17,6 +17,7 @@ import Testing
     let path = "/v1/recordings/\(id)"
     for target in [
       path, path + "/audio", path + "/waveform?width=9", path + "/waveform.png?width=99", path + "/labels",
+      path + "/spectrogram?start=9000", path + "/spectrogram.png?start=9000",
       path + "/peaks.json?width=9", "/v1/jobs/\(job)/events",
     ] {
       let query = target + (target.contains("?") ? "&" : "?") + "token=\(token)"

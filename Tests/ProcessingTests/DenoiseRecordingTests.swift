@@ -69,7 +69,7 @@ struct DenoiseRecordingTests {
     let after = try decodeFloat(folder("out"))
     #expect(try SoundFiles.format(of: folder("out")) == format)
     #expect(outcome.frames == 48_000 && before.count == 96_000 && after.count == 96_000)
-    #expect(outcome.noise.source == .region(start: 0, end: 0.45) && outcome.warnings.isEmpty)
+    #expect(outcome.noise?.source == .region(start: 0, end: 0.45) && outcome.warnings.isEmpty)
     // 18 dB less noise means a factor of 15.8; 8 bits have noise of their own.
     let (noise, rest) = (power(before[2000..<12_000]), power(after[2000..<12_000]))
     #expect(rest < noise / (codec == .pcmU8 ? 8 : 30), "\(10 * log10(noise / rest)) dB")
@@ -166,7 +166,7 @@ struct DenoiseRecordingTests {
     _ = try source(.flac, .flacS16, channels: 1, seconds: 6)
     let before = try decodeFloat(folder("in"))
     let outcome = try denoise(noise: .quantile(0.2))
-    #expect(outcome.noise.source == .quantile(0.2))
+    #expect(outcome.noise?.source == .quantile(0.2))
     let after = try decodeFloat(folder("out"))
     #expect(after.count == before.count && power(after[1000..<6000]) < power(before[1000..<6000]) / 4)
   }
@@ -226,7 +226,7 @@ struct DenoiseRecordingTests {
     let regions = try FindNoiseRegions(source: folder("in")).run { _, _ in }
     let best = try #require(regions.first)
     #expect(best.timed.start >= 1.9 && best.frames.upperBound <= 3 * Int64(best.sampleRate))
-    #expect(outcome.noise.source == .region(NoiseSource.Region(best)))
+    #expect(outcome.noise?.source == .region(NoiseSource.Region(best)))
     let (found, given) = try (
       contents(folder("out")),
       { () throws in
@@ -252,7 +252,7 @@ struct DenoiseRecordingTests {
       try DenoiseRecording(
         source: folder("in"), output: folder("out"), pyramid: nil, parameters: DenoiseParameters(),
         knownRegions: known.map { NoiseRegion($0, sampleRate: 16_000, level: -40, score: 0.9) }
-      ).run { _ in }.noise.source
+      ).run { _ in }.noise?.source
     }
     #expect(try source(silent, outside, short, good) == .region(start: 0, end: 0.45))
     #expect(try source(silent, outside, short) == .quantile(0.2))
@@ -279,7 +279,7 @@ struct DenoiseRecordingTests {
     }
     try encode(samples, to: folder("in"), format)
     func isAdapted(_ adaptation: NoiseAdaptation?) throws -> Bool? {
-      try denoise(noise: .region(start: 1, end: 2), settings: DenoiseSettings(adaptation: adaptation)).noise.adapted
+      try denoise(noise: .region(start: 1, end: 2), settings: DenoiseSettings(adaptation: adaptation)).noise?.adapted
     }
     #expect(try isAdapted(nil) == false)
     #expect(try isAdapted(.ifCertain) == isChanging)
@@ -293,7 +293,7 @@ struct DenoiseRecordingTests {
       Float.random(in: -0.5...0.5, using: &generator) * pow(abs(sin(Float(index) / 800)), 4)
     }
     try encode(restless, to: folder("in"), format)
-    #expect(try denoise(noise: nil).noise.source == .quantile(0.2))
+    #expect(try denoise(noise: nil).noise?.source == .quantile(0.2))
   }
 
   @Test(

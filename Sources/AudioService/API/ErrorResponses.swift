@@ -1,3 +1,4 @@
+import Denoise
 import Glibc
 import HTTP
 import Jobs
@@ -19,6 +20,7 @@ func problem(for error: any Error) -> Problem {
   case let error as AccessError: error.problem
   case let error as JobsError: problem(for: error)
   case let error as WaveformError: problem(for: error)
+  case let error as SpectrogramError: QueryComplaint(error).problem
   case let error as StorageError: problem(for: error)
   case let error as AudioIOError: problem(for: error)
   case let error as LabelsError:
@@ -247,7 +249,11 @@ private func problem(for error: AudioIOError) -> Problem {
 private func problem(for error: WaveformError) -> Problem {
   if case .io(_, _, let number) = error, number == EMFILE || number == ENFILE { return busyProblem }
   guard let complaint = QueryComplaint(error) else { return internalProblem }
-  return Problem(.badRequest, code: complaint.code, detail: complaint.detail, parameter: complaint.parameter)
+  return complaint.problem
+}
+
+extension QueryComplaint {
+  fileprivate var problem: Problem { Problem(.badRequest, code: code, detail: detail, parameter: parameter) }
 }
 
 /// Returns the problem for a failed readiness check; details are only logged.

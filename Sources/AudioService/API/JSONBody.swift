@@ -14,8 +14,8 @@ struct JSONMembers {
   static let byteLimit = 65_536
 
   /// Parses the request's body; an empty one counts as `{}`. Throws if there is an unknown member.
-  init(bodyOf request: HTTPRequest, known: Known) async throws {
-    try self.init(try await Self.bytes(of: request), known: known)
+  init(bodyOf request: HTTPRequest, upTo limit: Int = byteLimit, known: Known) async throws {
+    try self.init(try await Self.bytes(of: request, upTo: limit), known: known)
   }
 
   /// Returns the bytes of a request's body, after checking that its head allows for JSON.

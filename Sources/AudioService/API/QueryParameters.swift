@@ -31,9 +31,12 @@ struct QueryParameters {
     return items.first { $0.name == name }?.value
   }
 
-  func number(_ name: String) throws -> Double? {
+  /// A number of seconds.
+  func number(_ name: String) throws -> Double? { try decimal(name, .seconds) }
+
+  func decimal(_ name: String, _ expected: Expectation = .decimal) throws -> Double? {
     guard let text = string(name) else { return nil }
-    guard let number = Double(decimal: text) else { throw invalid(name, text, .seconds) }
+    guard let number = Double(decimal: text) else { throw invalid(name, text, expected) }
     return number
   }
 

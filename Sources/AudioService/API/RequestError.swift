@@ -88,6 +88,7 @@ enum Expectation: Equatable, Sendable {
   case someOf([String])
   case wholeNumber(ClosedRange<Int>)
   case number(ClosedRange<Double>)
+  case decimal
   case seconds
   case secondsFromZero
   /// The start of a part. `duration`: of the recording, in seconds.
@@ -104,6 +105,15 @@ enum Expectation: Equatable, Sendable {
   case givenWithoutAny([String])
   /// Left out because the other member excludes it.
   case leftOutWith(String)
+  /// Given because of this method.
+  case givenWithMethod(String)
+  /// Greater than the other member.
+  case above(String)
+  /// Left out unless this is the form of a preview.
+  case leftOutUnlessAs(String)
+  case objectWith([String])
+  case edit
+  case boxes(limit: Int)
   /// A list of any of these, each once.
   case listOf([String])
   /// A list of regions of noise.

@@ -6,6 +6,7 @@ func routes(_ context: Context) -> [ServiceRoute] {
   let recordings = Recordings(context: context)
   let waveforms = Waveforms(context: context)
   let pictures = WaveformPictures(context: context)
+  let spectrograms = Spectrograms(context: context)
   let audio = AudioFiles(context: context)
   let denoise = DenoiseRequests(context: context)
   let noiseRegions = NoiseRegions(context: context)
@@ -41,6 +42,8 @@ func routes(_ context: Context) -> [ServiceRoute] {
     ServiceRoute(.get, "/v1/recordings/{id}/peaks.json", .recording(.read), atOnce: waveforms.peaks),
     ServiceRoute(.get, "/v1/recordings/{id}/waveform.png", .recording(.read), pictures.png),
     ServiceRoute(.get, "/v1/recordings/{id}/waveform.svg", .recording(.read), pictures.svg),
+    ServiceRoute(.get, "/v1/recordings/{id}/spectrogram", .recording(.read), spectrograms.values),
+    ServiceRoute(.get, "/v1/recordings/{id}/spectrogram.png", .recording(.read), spectrograms.png),
     ServiceRoute(.get, "/v1/methods", .key(.read), denoise.methods),
     ServiceRoute(.post, "/v1/recordings/{id}/denoise", .key(.write), denoise.create),
     ServiceRoute(.post, "/v1/recordings/{id}/denoise/preview", .key(.write), previews.create),

@@ -27,7 +27,8 @@ final class ForwardedWaveforms: Sendable {
   /// The fields of an answer that are passed on.
   private static let answerFields = [
     "Content-Type", "Cache-Control", "Content-Security-Policy", "ETag", "Vary", "Stillwave-Available-Frames",
-    "Stillwave-Complete", "Stillwave-Estimated-Frames", "Stillwave-Start-Frame", "Stillwave-Total-Frames",
+    "Stillwave-Columns", "Stillwave-Complete", "Stillwave-Estimated-Frames", "Stillwave-Scale", "Stillwave-Start-Frame",
+    "Stillwave-Total-Frames",
   ]
 
   init(secret: NodeSecret, live: LiveJobs, log: ServiceLog, time: @escaping @Sendable () -> Timestamp) {
@@ -99,9 +100,11 @@ final class ForwardedWaveforms: Sendable {
 }
 
 extension ServiceRoute {
-  /// Whether it shows a waveform, as far as it has been built.
+  /// Whether it shows a waveform or a spectrogram, as far as the recording has been read.
   var showsWaveform: Bool {
-    let forms = ["", ".dat", ".json", ".points", ".png", ".svg"].map { "waveform" + $0 } + ["peaks.json"]
+    let forms =
+      ["", ".dat", ".json", ".points", ".png", ".svg"].map { "waveform" + $0 }
+      + ["peaks.json", "spectrogram", "spectrogram.png"]
     return method == .get && forms.contains { pattern == "/v1/recordings/{id}/\($0)" }
   }
 }

@@ -10,35 +10,40 @@ struct DenoisePreviews: Sendable {
   /// The longest time range of a preview, in seconds.
   private static let windowLimit = 30.0
 
-  private static let known = DenoiseRequests.known.merging(["window": ["start", "end"]]) { $1 }
+  private static let known = DenoiseRequests.known.merging(
+    ["window": ["start", "end"], "as": []].merging(PreviewForm.known) { $1 }
+  ) { $1 }
 
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
   {
     try QueryParameters.checkNone(request)
     let source = try await context.recording(parameters, caller)
-    let members = try await JSONMembers(bodyOf: request, known: Self.known)
+    let members = try await JSONMembers(bodyOf: request, upTo: DenoiseRequests.bodyLimit, known: Self.known)
     let window = try Self.window(members, sampleRate: source.format.sampleRate)
     let asked = try context.usable(DenoiseRequests.parameters(members))
     _ = try members.recordingName()
     _ = try members.callbackURL(context.configuration.webhooks)
     let client = caller.client
     let sound = try await context.soundFile(of: source, for: caller.client)
-    try DenoiseRequests.check(asked.noise, fits: source.format)
+    try DenoiseRequests.check(asked, fits: source.format)
     let profile = try await context.noiseProfile(of: asked.noise, caller)
-    try window.frames(of: source.format, parameter: "window.start")
+    let frames = try window.frames(of: source.format, parameter: "window.start")
+    let form = try PreviewForm(members, request, frames, of: source)
 
     let (scratch, id) = (context.scratch, JobID(at: caller.catalog.time))
     let folder = try await context.work.run { () throws(StorageError) in try scratch.makeWorkFolder(of: id) }
     // The response's file stays open, and thus readable, after its folder is removed.
     defer { context.work.start { scratch.removeWorkFolder(of: id) } }
-    let output = folder + "/preview.wav"
+    let output = folder + "/preview.\(form.format.rawValue)"
     var wanted = asked
-    wanted.format = .wav
+    wanted.format = form.format
     // The gain depends on the whole cleaned sound, of which this is a part.
     let leftOut: HTTPFields = wanted.loudness == nil ? [:] : ["Stillwave-Left-Out": "loudness"]
     wanted.loudness = nil
-    var work = DenoiseWork(wanted, output: output, window: window, isDurable: false)
+    var work = DenoiseWork(
+      wanted, output: output, window: form.window(sampleRate: source.format.sampleRate) ?? window,
+      isDurable: false)
     work.noiseRegions = asked.noise == nil ? source.noiseRegions : nil
     if let profile {
       let path = folder + "/profile.json"
@@ -46,11 +51,29 @@ struct DenoisePreviews: Sendable {
       work.profilePath = path
     }
     try await context.report(of: .denoise(work), on: sound, source, for: client)
-    let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: output) }
     var response = HTTPResponse(
-      .ok, fields: ["Content-Type": "audio/wav", "Cache-Control": "no-store"], body: .file(content))
+      .ok, fields: form.fields, body: try await body(form, of: output, source, for: client))
+    response.fields["Cache-Control"] = "no-store"
     for (name, value) in leftOut { response.fields[name] = value }
     return response
+  }
+
+  /// Returns what a form shows of the preview's file, which a reader reads.
+  private func body(
+    _ form: PreviewForm, of path: String, _ source: Recording, for client: Client
+  ) async throws -> ResponseBody {
+    if form.frames == nil {
+      return .file(try await context.work.run { () throws(FileContentError) in try FileContent(path: path) })
+    }
+    let bytes = try await context.samples.run(for: client, isUnderWay: true, countsAsJob: true) {
+      [readers = context.readers] in
+      try form.bytes { read in
+        do throws(ReaderFailure) { return try readers.read(path, for: client, read) } catch {
+          throw ServiceError(error, of: source.id)
+        }
+      }
+    }
+    return .bytes(bytes)
   }
 
   private static func window(_ members: JSONMembers, sampleRate: Int) throws -> TimeWindow {

@@ -12,14 +12,20 @@ struct DenoiseRequests: Sendable {
   /// The known members of the body.
   static let known: JSONMembers.Known = [
     "noise": ["start", "end", "regions", "quantile", "profile"], "method": [], "strength": [], "reduction": [],
-    "sensitivity": [], "output": [], "link": [], "adapt": [], "format": [], "loudness": [], "name": [],
+    "sensitivity": [], "output": [], "link": [], "adapt": [], "edit": ["boxes"], "format": [], "loudness": [],
+    "name": [],
     "callback_url": [],
   ]
+
+  /// Maximum size of a body, in bytes: that of 1,000 boxes with long numbers.
+  static let bodyLimit = 1 << 18
 
   @Sendable func create(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
   {
-    try await DerivedRecordings(context: context).create(request, parameters, caller, known: Self.known) {
+    try await DerivedRecordings(context: context).create(
+      request, parameters, caller, known: Self.known, bodyLimit: Self.bodyLimit
+    ) {
       try await plan(context.usable(Self.parameters($0)), $1, caller)
     }
   }
@@ -28,7 +34,7 @@ struct DenoiseRequests: Sendable {
     _ asked: DenoiseParameters, _ source: Recording, _ caller: Caller
   ) async throws -> DerivedRecordings.Plan {
     guard let format = source.audioFormat else { throw ServiceError.notReady(source.id) }
-    try Self.check(asked.noise, fits: source.format)
+    try Self.check(asked, fits: source.format)
     _ = try await context.noiseProfile(of: asked.noise, caller)
     return DerivedRecordings.Plan(
       kind: .denoise, parameters: RowJSON.text(asked), operation: "denoise",
@@ -48,7 +54,7 @@ struct DenoiseRequests: Sendable {
   @Sendable func methods(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPResponse
   {
     try QueryParameters.checkNone(request)
-    let installed = DenoiseMethod.allCases.filter { $0 != .voice || context.hasVoice }
+    let installed = DenoiseMethod.allCases.filter { $0 != .editOnly && ($0 != .voice || context.hasVoice) }
     return try .json(
       .ok, MethodList(methods: installed.map(\.rawValue)), fields: ["Cache-Control": "no-store"])
   }
@@ -74,6 +80,16 @@ struct DenoiseRequests: Sendable {
     let link: ChannelLink? = try members.choice("link")
     let format: OutputFormat? = try members.choice("format")
     let loudness = try members.number("loudness", in: DenoiseParameters.loudnessRange)
+    let edit = try members.edit()
+    if method == .editOnly {
+      let given: [(String, Bool)] = [
+        ("noise", noise != nil), ("strength", strength != nil), ("reduction", reduction != nil),
+        ("sensitivity", (sensitivity ?? 1) != 1), ("adapt", adapt != nil), ("link", link != nil),
+      ]
+      // Defaults are sent by generated clients.
+      if let (name, _) = given.first(where: \.1) { throw members.invalid(name, .leftOutWithMethod("none")) }
+      guard edit != nil else { throw members.invalid("edit", .givenWithMethod("none")) }
+    }
     return DenoiseParameters(
       noise: noise,
       settings: DenoiseSettings(
@@ -81,11 +97,17 @@ struct DenoiseRequests: Sendable {
         reductionDB: reduction ?? (strength ?? .natural).reductionDB(method ?? .mmseLSA),
         sensitivity: sensitivity ?? 1, output: output ?? .denoised, link: link,
         adaptation: DenoiseParameters.adaptation(asked: adapt, noise: noise)), format: format ?? .same,
-      loudness: loudness)
+      loudness: loudness, edit: edit)
   }
 
   /// Checks what can be known before the job: that the regions are within the recording and long enough to learn from,
-  /// or that the recording is, if there are none.
+  /// or that the recording is, if there are none; and that boxes are within it.
+  static func check(_ asked: DenoiseParameters, fits format: SoundShape) throws {
+    try asked.edit?.check(fits: format)
+    if asked.settings.method != .editOnly { try check(asked.noise, fits: format) }
+  }
+
+  /// Checks the regions, or the recording if there are none.
   static func check(_ noise: NoiseSource?, fits format: SoundShape) throws {
     switch noise {
     case .profile: return
@@ -169,6 +191,46 @@ extension JSONMembers {
       guard start >= last else { throw element.invalid("start", .afterPreviousRegion) }
       last = end
       return NoiseSource.Region(start: start, end: end)
+    }
+  }
+}
+
+extension JSONMembers {
+  /// The member `edit`, an object with boxes; nil if there is none.
+  fileprivate func edit() throws -> SoundEdit? {
+    guard let value = value("edit") else { return nil }
+    let limit = SoundEdit.boxLimit
+    let edit = try nested(value, as: "edit", expecting: .edit)
+    let names = ["start", "end", "min_hz", "max_hz", "gain_db"]
+    guard let boxes = try edit.objects("boxes", count: 1...limit, names: names, expecting: .boxes(limit: limit)) else {
+      throw edit.invalid("boxes", .boxes(limit: limit))
+    }
+    return SoundEdit(try boxes.map { try $0.box() })
+  }
+
+  private func box() throws -> EditBox {
+    let (start, end) = (try number("start", in: 0...1e9), try number("end", in: 0...1e9))
+    let (low, high) = (try number("min_hz", in: 0...1e6), try number("max_hz", in: 0...1e6))
+    guard let gain = try number("gain_db", in: SoundEdit.gains) else { throw invalid("gain_db", .given) }
+    let box = EditBox(start: start, end: end, minHz: low, maxHz: high, gainDB: gain)
+    if let end = box.end, end <= box.start ?? 0 { throw invalid("end", .afterStart(limit: nil)) }
+    if let high = box.maxHz, high <= box.minHz ?? 0 { throw invalid("max_hz", .above("min_hz")) }
+    return box
+  }
+}
+
+extension SoundEdit {
+  /// Throws if a box begins after the recording's end, or reaches over half its sample rate.
+  fileprivate func check(fits format: SoundShape) throws {
+    if let box = firstBox(above: format.sampleRate) {
+      let limit = Double(format.sampleRate) / 2
+      let name = boxes[box].maxHz == nil ? "min_hz" : "max_hz"
+      throw RequestError.invalidMember("edit.boxes[\(box)].\(name)", .number(0...limit))
+    }
+    guard let duration = format.duration else { return }
+    for (index, box) in boxes.enumerated() {
+      guard let start = box.start, start >= duration else { continue }
+      throw RequestError.windowOutside(start: start, duration: duration, parameter: "edit.boxes[\(index)].start")
     }
   }
 }

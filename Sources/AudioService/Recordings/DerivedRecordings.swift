@@ -43,11 +43,11 @@ struct DerivedRecordings: Sendable {
   /// with the same `Idempotency-Key` gets its first answer again.
   func create(
     _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, known: JSONMembers.Known,
-    plan: (JSONMembers, Recording) async throws -> Plan
+    bodyLimit: Int = JSONMembers.byteLimit, plan: (JSONMembers, Recording) async throws -> Plan
   ) async throws -> HTTPResponse {
     try QueryParameters.checkNone(request)
     return try await context.idempotency.once(request, caller) { key in
-      try await create(request, parameters, caller, key, known: known, plan: plan)
+      try await create(request, parameters, caller, key, known: known, bodyLimit: bodyLimit, plan: plan)
     }
   }
 
@@ -62,13 +62,13 @@ struct DerivedRecordings: Sendable {
 
   private func create(
     _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, _ key: IdempotencyKey?,
-    known: JSONMembers.Known,
+    known: JSONMembers.Known, bodyLimit: Int,
     plan: (JSONMembers, Recording) async throws -> Plan
   ) async throws -> HTTPResponse {
     // Check everything that doesn't need the body before a client that waits for “100 Continue” sends it. But a
     // repeated key gets its first answer again, even if its recording is gone by now.
     let judged = key?.kept == nil ? try await judge(request, parameters, caller) : nil
-    let body = try await JSONMembers.bytes(of: request)
+    let body = try await JSONMembers.bytes(of: request, upTo: bodyLimit)
     let fingerprint = Self.fingerprint(body)
     if let answer = try key?.repeated(fingerprint) { return answer }
     let source: Recording

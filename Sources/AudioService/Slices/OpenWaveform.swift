@@ -1,3 +1,4 @@
+import Denoise
 import Glibc
 import Jobs
 import Processing
@@ -63,6 +64,30 @@ final class OpenWaveform: Sendable {
     guard window.pixelCount > 0 else { return WaveformSlice(window, samples: [Int16]().span) }
     if window.needsSamples, let sound { return try intact(sound) { try $0.slice(window, for: client()) } }
     return try read { (pyramid) throws(WaveformError) in try pyramid.slice(window) }
+  }
+
+  /// How much of the recording a spectrogram can show: all that has been read, unless the file with the samples is
+  /// still being made.
+  var spectrogramExtent: SpectrogramExtent {
+    SpectrogramExtent(
+      sampleRate: extent.sampleRate, channels: extent.channels,
+      availableFrames: sound == nil ? 0 : extent.availableFrames,
+      length: extent.knownFrames ?? extent.estimatedFrames ?? extent.availableFrames,
+      isComplete: extent.isComplete && sound != nil)
+  }
+
+  /// Whether the samples may have to be fetched from another machine.
+  var hasSoundApart: Bool { sound?.isApart ?? false }
+
+  /// Fetches the file with the samples. Blocks. Throws like `slice`.
+  func fetchSound() throws -> LocalFile? { try sound.map { try intact($0) { try $0.fetch() } } }
+
+  /// Returns the values of a tile of `spectrogramExtent`. Blocks. Throws like `slice`.
+  func values(of tile: SpectrogramTile, for client: Client) throws -> [UInt8] {
+    guard tile.columnCount > 0, let sound else { return [] }
+    return try intact(sound) { sound in
+      try sound.read(for: client) { (reader) throws(ReaderFailure) in try reader.values(of: tile) }
+    }
   }
 
   /// Returns a window's pixels if all of its points are in memory; nil also if there is any fault. Never waits for the
@@ -133,21 +158,27 @@ struct RecordedSound: Sendable {
     return .workingCopy(key)
   }
 
-  /// Throws `.audioDamaged` if a file of the right length can't be decoded although it once could.
   fileprivate func slice(_ window: WaveformWindow, for client: Client) throws -> WaveformSlice {
-    do { return try cut(window, for: client) } catch ServiceError.audioDamaged(let id) {
+    try read(for: client) { (reader) throws(ReaderFailure) in try reader.slice(window) }
+  }
+
+  /// Throws `.audioDamaged` if a file of the right length can't be decoded although it once could.
+  fileprivate func read<R>(
+    for client: Client, _ body: (SampleReader) throws(ReaderFailure) -> R
+  ) throws -> R {
+    do { return try readOnce(for: client, body) } catch ServiceError.audioDamaged(let id) {
       // Perhaps only this machine's copy is damaged.
       guard blobs.discardCopy(of: key) else { throw ServiceError.audioDamaged(id) }
-      return try cut(window, for: client)
+      return try readOnce(for: client, body)
     }
   }
 
-  private func cut(_ window: WaveformWindow, for client: Client) throws -> WaveformSlice {
+  private func readOnce<R>(
+    for client: Client, _ body: (SampleReader) throws(ReaderFailure) -> R
+  ) throws -> R {
     // What is here is read without asking the store for anything, its map included.
     let file = try blobs.fileAtHand(key) ?? blobs.localFile(key)
-    return try readers.read(file, of: key.recording, for: client) { (reader) throws(ReaderFailure) in
-      try reader.slice(window)
-    }
+    return try readers.read(file, of: key.recording, for: client, body)
   }
 }
 

@@ -70,6 +70,12 @@ final class WaveformTable: Sendable {
     return try await work.run(as: load) { try waveform.fetch(window) }
   }
 
+  /// Brings the file with a recording's samples onto this machine, like `fetch`.
+  func fetchSound(of waveform: OpenWaveform, for client: Client) async throws -> LocalFile? {
+    guard waveform.hasSoundApart else { return nil }
+    return try await work.run(as: .transfer(client)) { try waveform.fetchSound() }
+  }
+
   /// The longest window, in frames, that goes ahead of file transfers: about 6 minutes, 3 MB of a waveform.
   private static let framesFetchedFirst = 1 << 24
 
@@ -237,7 +243,8 @@ final class WaveformTable: Sendable {
     _ recording: Recording, _ progress: WorkerProgress?, _ pyramid: PyramidFile? = nil
   ) -> OpenWaveform {
     OpenWaveform(
-      recording: recording.id, extent: extent(of: recording, progress), pyramid: pyramid)
+      recording: recording.id, extent: extent(of: recording, progress), pyramid: pyramid,
+      sound: RecordedSound(of: recording, in: blobs, by: readers))
   }
 
   private func open(_ file: LocalFile) throws(WaveformError) -> PyramidFile {

@@ -10,7 +10,7 @@ struct Waveforms: Sendable {
   let context: Context
 
   private static let datType = "application/vnd.bbc.audiowaveform"
-  private static let pointsType = "application/vnd.stillwave.points"
+  static let pointsType = "application/vnd.stillwave.points"
 
   @Sendable func slice(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer {
     try answer(request, parameters, caller, form: nil)
@@ -299,15 +299,24 @@ extension WaveformQuery {
 
   private static func measures(_ query: QueryParameters) throws -> Measures? {
     guard let text = query.string("measures") else { return nil }
-    var measures: Measures = []
-    for name in text.split(separator: ",", omittingEmptySubsequences: false) {
-      switch name {
-      case "peak": measures.insert(.peak)
-      case "rms": measures.insert(.rms)
-      case "average": measures.insert(.average)
-      default: throw query.invalid("measures", text, .someOf(["peak", "rms", "average"]))
-      }
+    guard let measures = Measures(names: text) else {
+      throw query.invalid("measures", text, .someOf(["peak", "rms", "average"]))
     }
     return measures
+  }
+}
+
+extension Measures {
+  /// Parses names separated by commas; nil if one is unknown.
+  init?(names text: String) {
+    self = []
+    for name in text.split(separator: ",", omittingEmptySubsequences: false) {
+      switch name {
+      case "peak": insert(.peak)
+      case "rms": insert(.rms)
+      case "average": insert(.average)
+      default: return nil
+      }
+    }
   }
 }

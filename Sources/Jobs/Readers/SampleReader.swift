@@ -1,4 +1,5 @@
 import CLinux
+import Denoise
 import Dispatch
 import Glibc
 import Processing
@@ -100,6 +101,21 @@ package final class SampleReader: Sendable {
     let bytes = try ask(.pixels(window), atMost: WaveformSlice.byteCount(of: window))
     guard let slice = WaveformSlice(window, bytes: bytes) else { throw .nonsense }
     return slice
+  }
+
+  /// Returns the pixels of a window of any scale, of a recording of which the file has only a part, beginning with
+  /// frame `start`.
+  package func slice(_ window: WaveformWindow, ofFileFrom start: Int64) throws(ReaderFailure) -> WaveformSlice {
+    let bytes = try ask(.partPixels(window, from: start), atMost: WaveformSlice.byteCount(of: window))
+    guard let slice = WaveformSlice(window, bytes: bytes) else { throw .nonsense }
+    return slice
+  }
+
+  /// Returns the values of a spectrogram's tile.
+  package func values(of tile: SpectrogramTile) throws(ReaderFailure) -> [UInt8] {
+    let bytes = try ask(.tile(tile), atMost: tile.byteCount)
+    guard bytes.count == tile.byteCount else { throw .nonsense }
+    return bytes
   }
 
   /// Returns the length in bytes of the WAV file with these frames.

@@ -1,3 +1,4 @@
+import Denoise
 import Waveform
 
 // What the service and a reader send each other over a pair of sockets. A reader is a child that has one recording
@@ -12,12 +13,14 @@ import Waveform
 //      1  pixels of a window         its words (see WaveformWindow)
 //      2  length of a part as WAV    first frame, end: 64 bits each
 //      3  bytes of a part as WAV     first frame, end, first byte, maximum number of bytes: 64 bits each
+//      4  a tile of a spectrogram    its words (see SpectrogramTile)
+//      5  pixels of a part           the window's words, and the frame of the recording that the file begins with
 //
 // The reader answers each with
 //
 //   0  1, one byte
 //   1  number of bytes that follow, 32 bits
-//   5  the pixels, the length as 64 bits, or the bytes: as many as are decoded at once, none at the end
+//   5  the pixels, the length as 64 bits, the bytes (as many as are decoded at once, none at the end), or the values
 //
 // or with the line of a `WorkerReport` that says why it failed. That is also what a reader without memory writes before
 // it crashes. It ends when the service closes the pair.
@@ -34,6 +37,10 @@ package enum ReaderRequest: Equatable {
   case partLength(Range<Int64>)
   /// Bytes of that file from `place` on, at most `limit`.
   case part(Range<Int64>, from: Int64, limit: Int64)
+  /// The values of a tile.
+  case tile(SpectrogramTile)
+  /// The pixels of a window of a recording of which the file has only a part, beginning with frame `from`.
+  case partPixels(WaveformWindow, from: Int64)
 
   /// Maximum number of bytes of a request, without the first number.
   package static let byteLimit = 256
@@ -51,6 +58,8 @@ package enum ReaderRequest: Equatable {
       case .pixels(let window): (1, window.words)
       case .partLength(let frames): (2, [frames.lowerBound, frames.upperBound])
       case .part(let frames, let place, let limit): (3, [frames.lowerBound, frames.upperBound, place, limit])
+      case .tile(let tile): (4, tile.words)
+      case .partPixels(let window, let start): (5, window.words + [start])
       }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(5 + 8 * words.count)
@@ -79,6 +88,14 @@ package enum ReaderRequest: Equatable {
     case (3, 4):
       guard let frames = frames(), words[2] >= 0, words[3] > 0 else { return nil }
       self = .part(frames, from: words[2], limit: words[3])
+    case (4, _):
+      guard let tile = SpectrogramTile(words: words) else { return nil }
+      self = .tile(tile)
+    case (5, WaveformWindow.wordCount + 1):
+      guard let window = WaveformWindow(words: words.dropLast(), ofAnyScale: true), let start = words.last, start >= 0,
+        start <= window.startFrame
+      else { return nil }
+      self = .partPixels(window, from: start)
     default: return nil
     }
   }

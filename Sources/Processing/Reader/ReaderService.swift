@@ -120,9 +120,9 @@ package struct ReaderService {
     func answer(_ request: ReaderRequest) throws(AudioIOError) -> [UInt8] {
       switch request {
       case .pixels(let window):
-        let slices = if let slices { slices } else { try SampleWindow(path: path, map: soundMap()) }
-        self.slices = slices
-        return try slices.slice(window).bytes
+        return try samples().slice(window).bytes
+      case .tile(let tile): return try samples().values(of: tile)
+      case .partPixels(let window, let start): return try samples().slice(window, ofFileFrom: start).bytes
       case .partLength(let frames):
         var bytes: [UInt8] = []
         bytes.append(little: try part(frames, at: 0).stream.header.fileBytes)
@@ -133,6 +133,13 @@ package struct ReaderService {
         part.place = place + Int64(bytes.count)
         return Int64(bytes.count) > limit ? Array(bytes.prefix(Int(limit))) : bytes
       }
+    }
+
+    private func samples() throws(AudioIOError) -> SampleWindow {
+      if let slices { return slices }
+      let slices = try SampleWindow(path: path, map: soundMap())
+      self.slices = slices
+      return slices
     }
 
     func report(

@@ -51,6 +51,19 @@ package struct WaveformSlice: Sendable, Equatable {
     }
   }
 
+  /// Creates a slice of any scale from samples. `samples` returns those of a pixel's frames, interleaved, with all
+  /// channels of the recording; it's called once per pixel, in order. O(samples).
+  package init<Failure: Error>(
+    _ window: WaveformWindow, ofPixels samples: (Range<Int64>) throws(Failure) -> [Int16]
+  ) throws(Failure) {
+    self.init(empty: window)
+    for number in 0..<window.pixelCount {
+      let frames = window.frames(ofPixel: number)
+      let pixel = try samples(frames)
+      appendLongPixel(pixel.span, frames: frames.count)
+    }
+  }
+
   init(empty window: WaveformWindow) {
     self.window = window
     lanes = window.lanes
@@ -114,6 +127,30 @@ package struct WaveformSlice: Sendable, Equatable {
       for channel in 0..<channels {
         append(Self.point(samples, first: channel, step: channels, frames: frames))
       }
+    }
+  }
+
+  /// Appends a pixel of any number of frames. A last pixel without any frame is that of an empty point.
+  private mutating func appendLongPixel(_ samples: Span<Int16>, frames: Int) {
+    let channels = window.extent.channels, isMix = window.query.channels == .mix && channels > 1
+    var sums = [PointSums](repeating: PointSums(), count: lanes)
+    var mix = InlineArray<256, Int16>(repeating: 0)
+    for first in stride(from: 0, to: frames, by: PeakKernel.pointFrames) {
+      let count = min(PeakKernel.pointFrames, frames - first)
+      let run = samples.extracting(first * channels..<(first + count) * channels)
+      if isMix {
+        PeakKernel.downmix(run, channels: channels, to: &mix)
+        for index in 0..<count { sums[0].add(mix[index]) }
+      } else {
+        for lane in 0..<lanes {
+          var channel = lane
+          if case .channel(let number) = window.query.channels { channel = number }
+          for index in 0..<count { sums[lane].add(run[index * channels + channel]) }
+        }
+      }
+    }
+    for sum in sums {
+      append(frames > 0 ? sum.point(frames: Int64(frames)) : WaveformPoint(minimum: 0, maximum: 0, rms: 0, average: 0))
     }
   }
 

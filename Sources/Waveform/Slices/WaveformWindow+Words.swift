@@ -3,6 +3,7 @@
 //
 //   window   nine 64-bit words: frames per pixel, first pixel, number of pixels, lanes (−2 mix, −1 split, or a
 //            channel), measures, bits, sample rate, channels, frames of the recording
+//            A window of a file that has only a part of its recording may have any number of frames per pixel
 //   pixels   16-bit numbers: all of `data`, then all of `rms`, then all of `average`
 
 import Terms
@@ -14,14 +15,16 @@ extension WaveformWindow {
   /// The window as words. Only for a window of a finished recording.
   package var words: [Int64] {
     [
-      Int64(scale), firstPixel, Int64(pixelCount), query.channels.word, Int64(query.measures.rawValue), Int64(query.bits.rawValue),
+      Int64(scale), firstPixel, Int64(pixelCount), query.channels.word, Int64(query.measures.rawValue),
+      Int64(query.bits.rawValue),
       Int64(extent.sampleRate), Int64(extent.channels), extent.availableFrames,
     ]
   }
 
-  /// Creates a window from its words; nil unless it is one that needs samples.
-  package init?(words: [Int64]) {
-    guard words.count == Self.wordCount, (1..<Int64(PeakKernel.pointFrames)).contains(words[0]),
+  /// Creates a window from its words; nil unless it is one that needs samples, or may have any scale.
+  package init?(words: [Int64], ofAnyScale: Bool = false) {
+    let limit = ofAnyScale ? 1 << 50 : Int64(PeakKernel.pointFrames)
+    guard words.count == Self.wordCount, (1..<limit).contains(words[0]),
       (1...PyramidLayout.frameLimit).contains(words[8]), (0...words[8] / words[0]).contains(words[1]),
       (1...Int64(Self.pixelLimit)).contains(words[2]), (1...7).contains(words[4]),
       let bits = SampleBits(rawValue: Int(words[5])),

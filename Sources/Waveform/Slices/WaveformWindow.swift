@@ -46,6 +46,17 @@ package struct WaveformWindow: Sendable, Hashable {
     return pixelCount == 0 ? startFrame..<startFrame : startFrame..<max(startFrame, end)
   }
 
+  /// The frames of a pixel, from 256 frames per pixel up those of whole points, up to the recording's end. The first
+  /// pixel of the window has number 0.
+  package func frames(ofPixel number: Int) -> Range<Int64> {
+    func edge(_ pixel: Int64) -> Int64 {
+      let frame = pixel * Int64(scale), point = Int64(PeakKernel.pointFrames)
+      return scale < PeakKernel.pointFrames ? frame : frame / point * point
+    }
+    let pixel = firstPixel + Int64(number), end = extent.availableFrames
+    return min(edge(pixel), end)..<min(edge(pixel + 1), end)
+  }
+
   /// Whether the slice must be computed from samples because it is finer than the pyramid. False for an empty one.
   package var needsSamples: Bool { scale < PeakKernel.pointFrames && pixelCount > 0 }
 
