@@ -12,7 +12,8 @@ import Terms
 /// Removes noise from a recording of any length in constant memory.
 ///
 /// The output has exactly as many frames as the input and isn't delayed. A part of a recording comes out as in the
-/// whole, to −90 dBFS, if it gets what `sound(for:)` returns.
+/// whole, to −90 dBFS, if it gets what `sound(for:)` returns. Samples that aren't finite count as 0, and larger ones
+/// than 1e6 are clamped to that.
 package final class VoiceDenoiser {
   /// The settings that matter to the networks.
   package struct Settings: Sendable, Equatable {
@@ -148,7 +149,7 @@ package final class VoiceDenoiser {
     for channel in 0..<channels {
       for index in stride(from: channel, to: samples.count, by: channels) {
         let sample = samples[index]
-        rows[channel].append(sample.isFinite ? min(1e12, max(-1e12, sample)) : 0)
+        rows[channel].append(sample.isFinite ? min(1e6, max(-1e6, sample)) : 0)
       }
     }
   }

@@ -5,7 +5,7 @@ import Glibc
 //
 //   weaker     V is weaker than S by 2 dB, and what noise may be left in S doesn't explain it, or by 6 dB:  S is kept
 //   lost       most of the second is 6 dB weaker, as music is:  S is kept in all bands of this second
-//   brought    with noise that the user marked, V is stronger than S, where S has found nothing but noise:  S is kept
+//   brought    with noise that the user marked, V is stronger than S, in a second in which S found only noise:  S is kept
 //   clean      S has removed next to nothing:  S is kept in all bands of this second
 //
 // What is kept is cross-faded over 200 ms, and over the neighboring bands.
@@ -58,7 +58,8 @@ struct VoiceGuard {
     let own = second * Self.bands..<(second + 1) * Self.bands
     let (whole, left) = (input[own].reduce(0, +), classical[own].reduce(0, +))
     guard whole > 0, left > 0 else { return verdict }
-    verdict.hasSound = Self.decibels(left / whole) > -14
+    let foundInAll = Self.decibels(left / whole)
+    verdict.hasSound = foundInAll > -14
     // Groups of four bands are enough to tell, and steadier.
     var lost: Float = 0
     for first in stride(from: 0, to: Self.bands, by: 4) {
@@ -69,9 +70,9 @@ struct VoiceGuard {
       // What the noise may have left in S, and V may lack: half of what S has removed. Beyond 6 dB, nothing excuses it.
       let excused = Self.decibels(max(0.32, 1 - 0.5 * max(0, x - s) / s))
       let hasSound = Self.ramp(found, from: -16, to: -12)
-      let isWeaker = Self.ramp(change, from: excused - 1, to: excused - 2) * hasSound
+      let isWeaker = Self.ramp(change, from: excused - 1, to: excused - 2) * Self.ramp(found, from: -6, to: -2)
       let isLost = Self.ramp(change, from: -4, to: -6) * hasSound
-      let isBrought = isMarked ? Self.ramp(change, from: 3, to: 6) * Self.ramp(found, from: -12, to: -16) : 0
+      let isBrought = isMarked ? Self.ramp(change, from: 3, to: 6) * Self.ramp(foundInAll, from: -9, to: -12) : 0
       lost += isLost * s
       for band in first..<first + 4 { verdict.kept[band] = max(isWeaker, isBrought) }
     }

@@ -244,7 +244,7 @@ final class VoiceSegment: @unchecked Sendable {
     for bin in 0..<FrameTransform.binCount {
       let (re, im) = (space.voice[2 * bin], space.voice[2 * bin + 1])
       let (sre, sim) = (space.classical[2 * bin], space.classical[2 * bin + 1])
-      let ratio = (sre * sre + sim * sim + 1e-30) / (re * re + im * im + 1e-30)
+      let ratio = (sre * sre + sim * sim + 1e-36) / (re * re + im * im + 1e-36)
       let scale = min(30, ratio).squareRoot().squareRoot().squareRoot()
       let kept = space.kept[VoiceBands.bands[bin]]
       // Both without X.

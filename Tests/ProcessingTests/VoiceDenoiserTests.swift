@@ -86,7 +86,8 @@ import Testing
     let mono = noise(48_000), left = noise(48_000, seed: 3, scale: 0.02)
     let original = mono.flatMap { [$0, -0.5 * $0] }, classical = left.flatMap { [$0, -0.5 * $0] }
     let result = try clean(original, classical, rate: 48_000, groups: [[0, 1]])
-    let worst = (0..<48_000).reduce(Float(0)) { max($0, abs(result[2 * $1] + 2 * result[2 * $1 + 1])) }
+    var worst: Float = 0
+    for frame in 0..<48_000 { worst = max(worst, abs(result[2 * frame] + 2 * result[2 * frame + 1])) }
     #expect(worst < 1e-5)
     let alone = try clean(original, classical, rate: 48_000, groups: [[0], [1]])
     #expect(difference(alone[...], result[...]) < 0.2)
@@ -94,7 +95,7 @@ import Testing
 
   @Test(
     "the limit of attenuation holds, also above the networks' 24 kHz",
-    arguments: [(12.0, 48_000), (20, 96_000), (60, 44_100)])
+    arguments: [(12.0, 48_000), (20, 96_000), (30, 44_100)])
   func limit(reduction: Double, rate: Int) throws {
     guard VoiceDenoiser.loadResampler() || rate == 48_000 else { return }
     let original = noise(rate), silence = [Float](repeating: 0, count: rate)
