@@ -1,6 +1,7 @@
 import CVoice
 import Foundation
 import Processing
+import Terms
 import Testing
 
 @testable import Voice
@@ -127,15 +128,29 @@ import Testing
     }
   }
 
+  /// A change of a file.
+  enum Change: Sendable {
+    case none, flip(Int), set(Int, UInt8), cut(Int), append
+  }
+
   @Test(
     "a file that isn't the one that the program needs is refused, with the reason",
     arguments: [
-      ("fine", { _ in }), ("damaged", { $0[70] ^= 1 }), ("damaged", { $0[40] ^= 1 }), ("damaged", { $0.removeLast() }),
-      ("damaged", { $0.append(0) }), ("version none", { $0[0] = 0 }), ("version none", { $0 = $0.prefix(40) }),
-      ("version deepfilternet4-1", { $0[21] = UInt8(ascii: "4") }), ("version deepfilternet3-1", { $0[4] = 2 }),
-    ] as [(String, @Sendable (inout Data) -> Void)])
-  func refusal(expected: String, change: @Sendable (inout Data) -> Void) throws {
-    #expect(path(try error(change)) == expected)
+      ("fine", Change.none), ("damaged", .flip(70)), ("damaged", .flip(40)), ("damaged", .cut(1)), ("damaged", .append),
+      ("version none", .set(0, 0)), ("version none", .cut(2 * VoiceWeights.count + 24)),
+      ("version deepfilternet4-1", .set(21, UInt8(ascii: "4"))), ("version deepfilternet3-1", .set(4, 2)),
+    ])
+  func refusal(expected: String, change: Change) throws {
+    let error = try error { file in
+      switch change {
+      case .none: break
+      case .flip(let place): file[place] ^= 1
+      case .set(let place, let byte): file[place] = byte
+      case .cut(let count): file.removeLast(count)
+      case .append: file.append(0)
+      }
+    }
+    #expect(path(error) == expected)
   }
 
   @Test("without the file, the failure names the command that installs it")
