@@ -81,7 +81,7 @@ class RecordingsAreFoundRenamedAndDeleted(Chapter):
             wait("the last one is opened", lambda: browser.text("#name") == "short.wav")
             about = "#list li:nth-child(2) [data-part=about]"
             wait("the other one is being read", lambda: page.names()[:2] == ["short.wav", "long.wav"] and "being read" in browser.text(about))
-        wait("the list tells that it was read", lambda: browser.text(about).startswith("20:00 · stereo · 77\u00a0MB · "))
+        wait("the list tells that it was read", lambda: re.fullmatch("20:00 · stereo · 77\u00a0MB · [A-Z][a-z]+ \\d+", browser.text(about)))
         assert "width=232&" in browser.run("return document.querySelector('#list li:nth-child(2) img').src"), "its picture is whole"
 
     def changes_made_elsewhere_are_shown(self):
