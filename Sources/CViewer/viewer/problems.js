@@ -43,6 +43,7 @@ const warnings = /** @type {const} */ ({
   warningProfile: "profile_bands profile_channels",
   warningLoudness: "loudness_missed",
   warningLabels: "labels_past_end",
+  warningSpeech: "not_speech",
 });
 
 /** The same for what is wrong in a file of labels. */

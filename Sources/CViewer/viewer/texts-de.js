@@ -199,6 +199,7 @@ export const texts = {
   warningProfile: "Das gespeicherte Rauschen passt nur zum Teil zu dieser Aufnahme.",
   warningLoudness: "Das Ergebnis hat nicht die gewünschte Lautheit: Es würde verzerrt oder ist zu leise.",
   warningLabels: "Die Markierungen reichen über das Ende der Aufnahme hinaus.",
+  warningSpeech: "Ein Teil davon ist keine Sprache. Er wurde mit dem üblichen Verfahren bereinigt statt mit dem für Stimmen.",
 
   labels: "Markierungen",
   labelAdd: "Markierung hinzufügen (M)",

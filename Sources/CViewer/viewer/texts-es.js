@@ -199,6 +199,7 @@ export const texts = {
   warningProfile: "El ruido guardado solo encaja en parte con esta grabación.",
   warningLoudness: "El resultado no tiene la sonoridad deseada: se distorsionaría o es demasiado débil.",
   warningLabels: "Las etiquetas duran más que la grabación.",
+  warningSpeech: "Una parte no es voz. Se limpió con el método habitual en lugar del de voces.",
 
   labels: "Etiquetas",
   labelAdd: "Añadir una etiqueta (M)",

@@ -199,6 +199,7 @@ export const texts = {
   warningProfile: "Le bruit enregistré ne convient qu’en partie à cet enregistrement.",
   warningLoudness: "Le résultat n’a pas la sonie voulue : il saturerait, ou il est trop faible.",
   warningLabels: "Les étiquettes durent plus longtemps que l’enregistrement.",
+  warningSpeech: "Une partie n’est pas de la parole. Elle a été nettoyée par la méthode habituelle au lieu de celle pour les voix.",
 
   labels: "Étiquettes",
   labelAdd: "Ajouter une étiquette (M)",

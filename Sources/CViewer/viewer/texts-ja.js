@@ -199,6 +199,7 @@ export const texts = {
   warningProfile: "保存したノイズは、この録音には一部しか合いません。",
   warningLoudness: "結果は希望のラウドネスになっていません。音が歪むか、小さすぎるためです。",
   warningLabels: "ラベルが録音の終わりより後まで続いています。",
+  warningSpeech: "話し声でない部分があります。そこには話し声用ではなく通常の方式が使われました。",
 
   labels: "ラベル",
   labelAdd: "ラベルを追加（M）",

@@ -204,6 +204,7 @@ export const texts = {
   warningProfile: "The saved noise fits this recording only in part.",
   warningLoudness: "The result doesn't have the wanted loudness: it would be distorted, or is too quiet.",
   warningLabels: "The labels last longer than the recording.",
+  warningSpeech: "Parts of this are not speech. They were cleaned with the usual method instead of the one for voices.",
 
   labels: "Labels",
   labelAdd: "Add a label (M)",
