@@ -130,7 +130,7 @@ class AKeyOpensAndALinkSharesRecordings(Chapter):
         # It doesn't exist for this tenant.
         browser.open("about:blank")
         browser.open(f"{service.address}/#{secret}")
-        wait("a stranger's recording isn't shown", lambda: secret in page.toast())
+        wait("a stranger's recording isn't shown", lambda: "no longer exists" in page.toast())
         assert browser.shown("#welcome") and browser.text("#name") == ""
         self.check_console(404)
         for width, height in ((390, 844), (1440, 900)):
