@@ -1,5 +1,5 @@
-// The catalog's tables on PostgreSQL. They have the names and columns of Storage's Schema.swift, which also says what
-// they mean; the conventions are those of SQLEngine.swift. A migration that has been released is never changed: a new
+// The catalog's tables on PostgreSQL: those of CatalogTables, which also says what they mean, and what only PostgreSQL
+// has. The conventions are those of SQLEngine.swift. A migration that has been released is never changed: a new
 // one is added below it, with the next number. It must be additive (see PostgresMigrator).
 //
 // Text is sorted by its bytes (COLLATE "C"), as in SQLite, so that lists are in the same order. The trigrams of names
@@ -48,298 +48,29 @@ package enum PostgresSchema {
   /// All migrations, oldest first.
   static let migrations = [PostgresMigration(1, firstMigration, script: tables + usage)]
 
-  private static let tables = """
-    CREATE EXTENSION IF NOT EXISTS pg_trgm;
+  /// What only this engine has. `job_seconds` is changed at the end of a transaction, so that all change `usage` before
+  /// it. Otherwise some that end a job and change a recording would wait for each other.
+  private static let tables =
+    "CREATE EXTENSION IF NOT EXISTS pg_trgm;\n" + CatalogTables.sql(.postgres) + """
+      CREATE INDEX recordings_by_name ON recordings USING gin (name_folded gin_trgm_ops);
+      CREATE INDEX held_keys_by_holder ON held_keys (holder);
+      CREATE TABLE media_folder (
+        one boolean PRIMARY KEY DEFAULT true CHECK (one),
+        id text COLLATE "C" NOT NULL
+      );
+      ALTER TABLE recordings SET (fillfactor = 70);
+      ALTER TABLE jobs SET (
+        fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0
+      );
+      ALTER TABLE batches SET (fillfactor = 70);
+      ALTER TABLE usage SET (fillfactor = 70);
+      ALTER TABLE job_seconds SET (fillfactor = 70);
 
-    CREATE TABLE recordings (
-      id text COLLATE "C" PRIMARY KEY,
-      tenant text COLLATE "C" NOT NULL DEFAULT '',
-      name text COLLATE "C" NOT NULL,
-      name_folded text COLLATE "C" NOT NULL,
-      created_at bigint NOT NULL,
-      bytes bigint,
-      sha256 text COLLATE "C",
-      container text COLLATE "C" NOT NULL,
-      codec text COLLATE "C" NOT NULL,
-      sample_rate bigint NOT NULL,
-      channels bigint NOT NULL,
-      frames bigint,
-      estimated_frames bigint,
-      duration double precision,
-      waveform_state text COLLATE "C" NOT NULL,
-      waveform_job text COLLATE "C",
-      waveform_key text COLLATE "C",
-      waveform_bytes bigint,
-      map_bytes bigint,
-      audio_key text COLLATE "C",
-      media text COLLATE "C",
-      working_key text COLLATE "C",
-      working_bytes bigint,
-      working_sha256 text COLLATE "C",
-      warnings text COLLATE "C" NOT NULL,
-      noise_regions text COLLATE "C",
-      derived_recording text COLLATE "C",
-      derived_job text COLLATE "C",
-      derived_operation text COLLATE "C",
-      compared_at bigint,
-      version bigint NOT NULL
-    ) WITH (fillfactor = 70);
-    CREATE INDEX recordings_by_tenant ON recordings (tenant, id);
-    CREATE INDEX recordings_in_order_of_name ON recordings (tenant, substr(name_folded, 1, 255), id);
-    CREATE INDEX recordings_in_order_of_duration ON recordings (tenant, coalesce(duration, -1), id);
-    CREATE INDEX recordings_by_name ON recordings USING gin (name_folded gin_trgm_ops);
+      """
 
-    CREATE TABLE jobs (
-      id text COLLATE "C" PRIMARY KEY,
-      tenant text COLLATE "C" NOT NULL DEFAULT '',
-      client text COLLATE "C" NOT NULL DEFAULT '',
-      kind text COLLATE "C" NOT NULL,
-      recording text COLLATE "C" NOT NULL,
-      batch text COLLATE "C",
-      output text COLLATE "C",
-      state text COLLATE "C" NOT NULL,
-      progress double precision NOT NULL,
-      created_at bigint NOT NULL,
-      started_at bigint,
-      finished_at bigint,
-      attempts bigint NOT NULL,
-      interruptions bigint NOT NULL DEFAULT 0,
-      postponements bigint NOT NULL DEFAULT 0,
-      not_before bigint,
-      nonce text COLLATE "C",
-      node text COLLATE "C",
-      lease_until bigint,
-      expected_bytes bigint NOT NULL DEFAULT 0,
-      parameters text COLLATE "C" NOT NULL,
-      result text COLLATE "C",
-      error text COLLATE "C"
-    ) WITH (
-      fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
-      autovacuum_vacuum_cost_delay = 0
-    );
-    CREATE INDEX jobs_by_recording ON jobs (recording, id);
-    CREATE INDEX jobs_by_state ON jobs (state, id);
-    CREATE INDEX jobs_by_tenant ON jobs (tenant, id);
-    CREATE INDEX jobs_by_batch ON jobs (batch, id) WHERE batch IS NOT NULL;
-
-    CREATE TABLE batches (
-      id text COLLATE "C" PRIMARY KEY,
-      tenant text COLLATE "C" NOT NULL,
-      client text COLLATE "C" NOT NULL,
-      kind text COLLATE "C" NOT NULL,
-      parameters text COLLATE "C" NOT NULL,
-      total bigint NOT NULL,
-      begun bigint NOT NULL DEFAULT 0,
-      succeeded bigint NOT NULL DEFAULT 0,
-      failed bigint NOT NULL DEFAULT 0,
-      cancelled bigint NOT NULL DEFAULT 0,
-      is_cancelled bigint NOT NULL DEFAULT 0,
-      created_at bigint NOT NULL,
-      finished_at bigint
-    ) WITH (fillfactor = 70);
-    CREATE INDEX batches_by_tenant ON batches (tenant, id);
-    CREATE INDEX unfinished_batches ON batches (id) WHERE finished_at IS NULL;
-
-    CREATE TABLE batch_recordings (
-      batch text COLLATE "C" PRIMARY KEY REFERENCES batches (id) ON DELETE CASCADE,
-      recordings text COLLATE "C" NOT NULL
-    );
-
-    CREATE FUNCTION count_batch() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      UPDATE batches SET \(Batch.counting("new.state", at: "new.finished_at")) WHERE id = new.batch;
-      RETURN NULL;
-    END $$;
-    CREATE TRIGGER batch_counted AFTER UPDATE OF state ON jobs
-      FOR EACH ROW WHEN (
-        new.batch IS NOT NULL AND old.state IN ('queued', 'running') AND new.state NOT IN ('queued', 'running'))
-      EXECUTE FUNCTION count_batch();
-
-    CREATE TABLE attempts (
-      job text COLLATE "C" NOT NULL,
-      attempt bigint NOT NULL,
-      nonce text COLLATE "C" NOT NULL,
-      node text COLLATE "C" NOT NULL,
-      folder text COLLATE "C" NOT NULL,
-      begun_at bigint NOT NULL,
-      ended_at bigint,
-      ending text COLLATE "C",
-      due bigint,
-      PRIMARY KEY (job, attempt)
-    );
-    CREATE INDEX attempts_to_clear ON attempts (due) WHERE due IS NOT NULL;
-
-    CREATE TABLE garbage (
-      object text COLLATE "C" PRIMARY KEY,
-      due bigint NOT NULL
-    );
-    CREATE INDEX garbage_by_due ON garbage (due);
-
-    CREATE TABLE removals (id text COLLATE "C" PRIMARY KEY);
-
-    CREATE TABLE audit_lines (
-      id text COLLATE "C" PRIMARY KEY,
-      line text COLLATE "C" NOT NULL,
-      due bigint NOT NULL
-    );
-
-    CREATE TABLE heartbeat (
-      id bigint PRIMARY KEY CHECK (id = 1),
-      beats bigint NOT NULL,
-      clock text COLLATE "C"
-    );
-
-    CREATE TABLE media_folder (
-      one boolean PRIMARY KEY DEFAULT true CHECK (one),
-      id text COLLATE "C" NOT NULL
-    );
-
-    CREATE TABLE uploads (
-      id text COLLATE "C" PRIMARY KEY,
-      tenant text COLLATE "C" NOT NULL DEFAULT '',
-      client text COLLATE "C" NOT NULL DEFAULT '',
-      token text COLLATE "C",
-      writer bigint NOT NULL DEFAULT 0,
-      length bigint NOT NULL,
-      "offset" bigint NOT NULL,
-      metadata text COLLATE "C",
-      expires_at bigint NOT NULL,
-      recording text COLLATE "C"
-    );
-    CREATE INDEX uploads_by_expiry ON uploads (expires_at);
-    CREATE INDEX unfinished_uploads ON uploads (id) WHERE recording IS NULL;
-    CREATE INDEX uploads_by_recording ON uploads (recording) WHERE recording IS NOT NULL;
-
-    CREATE TABLE upload_segments (
-      upload text COLLATE "C" NOT NULL REFERENCES uploads ON DELETE CASCADE,
-      start bigint NOT NULL,
-      writer bigint NOT NULL,
-      PRIMARY KEY (upload, start)
-    );
-
-    CREATE TABLE upload_objects (
-      upload text COLLATE "C" NOT NULL REFERENCES uploads ON DELETE CASCADE,
-      start bigint NOT NULL,
-      bytes bigint NOT NULL,
-      name text COLLATE "C" NOT NULL,
-      PRIMARY KEY (upload, start)
-    );
-
-    CREATE TABLE spent_tokens (
-      id text COLLATE "C" PRIMARY KEY,
-      expires_at bigint NOT NULL
-    );
-
-    CREATE TABLE answers (
-      tenant text COLLATE "C" NOT NULL,
-      scope text COLLATE "C" NOT NULL,
-      key text COLLATE "C" NOT NULL,
-      fingerprint text COLLATE "C" NOT NULL,
-      status bigint NOT NULL,
-      location text COLLATE "C" NOT NULL,
-      body text COLLATE "C" NOT NULL,
-      created_at bigint NOT NULL,
-      PRIMARY KEY (tenant, scope, key)
-    );
-    CREATE INDEX answers_by_age ON answers (created_at);
-    CREATE INDEX answers_by_location ON answers (location);
-
-    CREATE TABLE held_keys (
-      tenant text COLLATE "C" NOT NULL,
-      scope text COLLATE "C" NOT NULL,
-      key text COLLATE "C" NOT NULL,
-      holder text COLLATE "C" NOT NULL,
-      lease_until bigint NOT NULL,
-      PRIMARY KEY (tenant, scope, key)
-    );
-    CREATE INDEX held_keys_by_holder ON held_keys (holder);
-
-    CREATE TABLE webhooks (
-      job text COLLATE "C" PRIMARY KEY,
-      url text COLLATE "C" NOT NULL,
-      attempts bigint NOT NULL,
-      not_before bigint NOT NULL,
-      traceparent text COLLATE "C",
-      node text COLLATE "C",
-      lease_until bigint
-    );
-
-    CREATE TABLE conversions (
-      recording text COLLATE "C" NOT NULL,
-      tenant text COLLATE "C" NOT NULL,
-      format text COLLATE "C" NOT NULL,
-      key text COLLATE "C" NOT NULL,
-      bytes bigint NOT NULL,
-      sha256 text COLLATE "C" NOT NULL,
-      used_at bigint NOT NULL,
-      PRIMARY KEY (recording, format)
-    );
-    CREATE INDEX conversions_by_tenant ON conversions (tenant);
-
-    CREATE TABLE label_tracks (
-      id text COLLATE "C" PRIMARY KEY,
-      tenant text COLLATE "C" NOT NULL DEFAULT '',
-      recording text COLLATE "C" NOT NULL,
-      name text COLLATE "C" NOT NULL,
-      kind text COLLATE "C" NOT NULL,
-      language text COLLATE "C",
-      source text COLLATE "C" NOT NULL,
-      count bigint NOT NULL,
-      words bigint NOT NULL,
-      start bigint,
-      until bigint,
-      version bigint NOT NULL,
-      created_at bigint NOT NULL,
-      changed_at bigint NOT NULL,
-      next_label bigint NOT NULL DEFAULT 1,
-      bytes bigint NOT NULL DEFAULT 0
-    );
-    CREATE INDEX label_tracks_by_recording ON label_tracks (recording, id);
-
-    CREATE TABLE label_chunks (
-      track text COLLATE "C" NOT NULL REFERENCES label_tracks (id) ON DELETE CASCADE,
-      number bigint NOT NULL,
-      start bigint NOT NULL,
-      until bigint NOT NULL,
-      folded text COLLATE "C" NOT NULL,
-      labels bytea NOT NULL
-    );
-    CREATE UNIQUE INDEX label_chunks_by_time ON label_chunks (track, number, start, until);
-
-    CREATE TABLE noise_profiles (
-      id text COLLATE "C" PRIMARY KEY,
-      tenant text COLLATE "C" NOT NULL,
-      name text COLLATE "C" NOT NULL,
-      recording text COLLATE "C",
-      noise text COLLATE "C",
-      sample_rate bigint,
-      channels bigint NOT NULL,
-      spectrum bytea NOT NULL,
-      version bigint NOT NULL,
-      created_at bigint NOT NULL,
-      changed_at bigint NOT NULL,
-      is_deleted bigint NOT NULL DEFAULT 0
-    );
-    CREATE INDEX noise_profiles_by_recording ON noise_profiles (recording) WHERE recording IS NOT NULL;
-
-    """
-
-  /// Triggers count what tenants have, as in SQLite. `job_seconds` is changed at the end, so that all transactions
-  /// change `usage` before it. Otherwise some that end a job and change a recording would wait for each other.
+  /// Triggers count what tenants have, as in SQLite.
   private static let usage = """
-    CREATE TABLE usage (
-      tenant text COLLATE "C" PRIMARY KEY,
-      recordings bigint NOT NULL,
-      bytes bigint NOT NULL
-    ) WITH (fillfactor = 70);
-
-    CREATE TABLE job_seconds (
-      tenant text COLLATE "C" NOT NULL,
-      day bigint NOT NULL,
-      milliseconds bigint NOT NULL,
-      PRIMARY KEY (tenant, day)
-    ) WITH (fillfactor = 70);
-
     CREATE FUNCTION add_usage(of_tenant text, more_recordings bigint, more_bytes bigint) RETURNS void
     LANGUAGE sql AS $$
       INSERT INTO usage (tenant, recordings, bytes) VALUES (of_tenant, more_recordings, more_bytes)
@@ -406,6 +137,16 @@ package enum PostgresSchema {
       FOR EACH ROW EXECUTE FUNCTION count_noise_profile();
     CREATE TRIGGER noise_profile_uncounted AFTER UPDATE OF is_deleted ON noise_profiles
       FOR EACH ROW WHEN (new.is_deleted <> 0 AND old.is_deleted = 0) EXECUTE FUNCTION count_noise_profile();
+
+    CREATE FUNCTION count_batch() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      UPDATE batches SET \(Batch.counting("new.state", at: "new.finished_at")) WHERE id = new.batch;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER batch_counted AFTER UPDATE OF state ON jobs
+      FOR EACH ROW WHEN (
+        new.batch IS NOT NULL AND old.state IN ('queued', 'running') AND new.state NOT IN ('queued', 'running'))
+      EXECUTE FUNCTION count_batch();
 
     CREATE FUNCTION time_job() RETURNS trigger LANGUAGE plpgsql AS $$
     DECLARE

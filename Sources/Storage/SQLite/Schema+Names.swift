@@ -11,6 +11,9 @@ extension Schema {
   /// IDs, they take sixteen times as long. Numbers stay unique if two services, whose catalogs were merged later,
   /// created recordings in the same moment.
   static let names = """
+    ALTER TABLE recordings ADD COLUMN number INTEGER;
+    CREATE UNIQUE INDEX recordings_by_number ON recordings (number);
+
     CREATE VIEW recording_names_indexed AS
       SELECT number, name_folded || '  ' AS name FROM recordings WHERE number IS NOT NULL ORDER BY number;
     CREATE VIRTUAL TABLE recording_names USING fts5 (

@@ -1,16 +1,8 @@
 // Triggers count what tenants have, so that no statement can change it uncounted.
 
 extension Schema {
-  /// `bytes` are those of recordings' files and conversions, and of what the catalog itself has of labels and noise
-  /// profiles. A deleted profile that a job still uses doesn't count. `job_seconds` counts work on demand, and the
-  /// attempts that ended on a day, in days since 1970, except those that the service's own stop interrupted.
+  /// The triggers; see `CatalogTables`.
   static let usage = """
-    CREATE TABLE usage (
-      tenant TEXT NOT NULL PRIMARY KEY,
-      recordings INTEGER NOT NULL,
-      bytes INTEGER NOT NULL
-    ) STRICT;
-
     CREATE TRIGGER recording_counted AFTER INSERT ON recordings BEGIN
       INSERT INTO usage (tenant, recordings, bytes) VALUES (new.tenant, 1, \(TenantUsage.fileBytes(of: "new")))
         ON CONFLICT (tenant) DO UPDATE SET recordings = recordings + 1, bytes = bytes + excluded.bytes;
@@ -32,12 +24,6 @@ extension Schema {
       UPDATE usage SET bytes = bytes - old.bytes WHERE tenant = old.tenant;
     END;
 
-    CREATE TABLE job_seconds (
-      tenant TEXT NOT NULL,
-      day INTEGER NOT NULL,
-      milliseconds INTEGER NOT NULL,
-      PRIMARY KEY (tenant, day)
-    ) STRICT;
     CREATE TRIGGER job_timed AFTER UPDATE OF state ON jobs
     WHEN old.state = 'running' AND new.state <> 'running' AND new.interruptions = old.interruptions
       AND old.started_at IS NOT NULL BEGIN
@@ -45,6 +31,11 @@ extension Schema {
         new.tenant, strftime('%s', 'now') / 86400,
         max(0, coalesce(new.finished_at, strftime('%s', 'now') * 1000) - old.started_at)
       ) ON CONFLICT (tenant, day) DO UPDATE SET milliseconds = milliseconds + excluded.milliseconds;
+    END;
+
+    CREATE TRIGGER batch_counted AFTER UPDATE OF state ON jobs
+    WHEN new.batch IS NOT NULL AND old.state IN ('queued', 'running') AND new.state NOT IN ('queued', 'running') BEGIN
+      UPDATE batches SET \(Batch.counting("new.state", at: "new.finished_at")) WHERE id = new.batch;
     END;
 
     CREATE TRIGGER labels_counted AFTER INSERT ON label_tracks BEGIN

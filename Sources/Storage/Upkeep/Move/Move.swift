@@ -253,8 +253,7 @@ package struct Move {
         if table.name == "usage" { try target.run("DELETE FROM usage", bound: []) }
         var inserter = RowInserter(table, target)
         var named = NamedObjects()
-        try session.eachRow(table.reading, bound: []) { row in
-          if row.isOmitted(from: table, omitted) { return true }
+        try table.eachRow(in: session, without: omitted) { row in
           try named.add(row, of: table, confirm)
           if table.name == "uploads", row["recording"] == .null {
             guard case .text(let id)? = row["id"], row["offset"] == offsets[id].map(SQLValue.integer) else {
@@ -262,7 +261,6 @@ package struct Move {
             }
           }
           try inserter.insert(row)
-          return true
         }
         try inserter.flush()
         try named.flush(confirm)

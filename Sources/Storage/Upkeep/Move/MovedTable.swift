@@ -16,82 +16,65 @@
 struct MovedTable: Sendable {
   /// The table's name.
   let name: String
-  /// The columns that are copied, each with the expression that reads it.
-  let columns: [(name: String, expression: String)]
   /// The columns that identify a row, by which the rows are sorted.
   let key: String
   /// Whether triggers count the table's rows in `usage`, which is copied too.
   let isCounted: Bool
+  /// The columns that belong to the old place. All others are copied.
+  let omitted: Set<String>
 
-  private init(
-    _ name: String, key: String = "id", isCounted: Bool = false, _ columns: String,
-    reading expressions: [String: String] = [:]
-  ) {
-    (self.name, self.key, self.isCounted) = (name, key, isCounted)
-    self.columns = columns.split(separator: " ").map { column in
-      (name: "\"\(column)\"", expression: expressions[String(column)] ?? "\"\(column)\"")
-    }
+  private init(_ name: String, key: String = "id", isCounted: Bool = false, without omitted: Set<String> = []) {
+    (self.name, self.key, self.isCounted, self.omitted) = (name, key, isCounted, omitted)
   }
 
   /// All tables, each after those that its rows refer to.
   static let all: [MovedTable] = [
-    MovedTable(
-      "recordings", isCounted: true,
-      """
-      id tenant name name_folded created_at bytes sha256 container codec sample_rate channels frames estimated_frames \
-      duration waveform_state waveform_job media working_bytes working_sha256 warnings \
-      noise_regions derived_recording derived_job derived_operation audio_key waveform_key working_key compared_at \
-      waveform_bytes map_bytes version
-      """),
-    MovedTable(
-      "jobs",
-      """
-      id tenant client kind recording batch output state progress created_at started_at finished_at attempts interruptions \
-      postponements not_before nonce node expected_bytes parameters result error
-      """,
-      reading: [
-        "state": "CASE state WHEN 'running' THEN 'queued' ELSE state END",
-        "interruptions": "interruptions + CASE state WHEN 'running' THEN 1 ELSE 0 END",
-      ]),
-    MovedTable(
-      "batches",
-      "id tenant client kind parameters total begun succeeded failed cancelled is_cancelled created_at finished_at"),
-    MovedTable("batch_recordings", key: "batch", "batch recordings"),
-    MovedTable("uploads", "id tenant client token length offset metadata expires_at recording"),
-    MovedTable("spent_tokens", "id expires_at"),
-    MovedTable(
-      "answers", key: "tenant, scope, key", "tenant scope key fingerprint status location body created_at"),
-    MovedTable("webhooks", key: "job", "job url attempts not_before traceparent"),
-    MovedTable(
-      "conversions", key: "recording, format", isCounted: true, "recording tenant format key bytes sha256 used_at"),
-    MovedTable(
-      "label_tracks", isCounted: true,
-      """
-      id tenant recording name kind language source count words start until version created_at changed_at bytes \
-      next_label
-      """),
-    MovedTable("label_chunks", key: "track, number, start, until", "track number start until folded labels"),
-    MovedTable(
-      "noise_profiles", isCounted: true,
-      """
-      id tenant name recording noise sample_rate channels spectrum version created_at changed_at is_deleted
-      """),
-    MovedTable("audit_lines", "id line due"),
-    MovedTable("usage", key: "tenant", "tenant recordings bytes"),
-    MovedTable("job_seconds", key: "tenant, day", "tenant day milliseconds"),
+    MovedTable("recordings", isCounted: true, without: ["number"]),
+    MovedTable("jobs", without: ["lease_until"]),
+    MovedTable("batches"),
+    MovedTable("batch_recordings", key: "batch"),
+    MovedTable("uploads", without: ["writer"]),
+    MovedTable("spent_tokens"),
+    MovedTable("answers", key: "tenant, scope, key"),
+    MovedTable("webhooks", key: "job", without: ["node", "lease_until"]),
+    MovedTable("conversions", key: "recording, format", isCounted: true),
+    MovedTable("label_tracks", isCounted: true),
+    MovedTable("label_chunks", key: "track, number, start, until"),
+    MovedTable("noise_profiles", isCounted: true),
+    MovedTable("audit_lines"),
+    MovedTable("usage", key: "tenant"),
+    MovedTable("job_seconds", key: "tenant, day"),
   ]
 
-  /// The statement that reads all rows.
-  var reading: String {
-    let columns = columns.map { "\($0.expression) AS \($0.name)" }.joined(separator: ", ")
-    return "SELECT \(columns) FROM \(name) ORDER BY \(key)"
+  /// Calls `body` with each row as it is copied, except conversions with the keys `conversions`. The order of the
+  /// columns is the same on both engines.
+  func eachRow(
+    in session: any SQLSession, without conversions: Set<String> = [], _ body: (SQLRow) throws -> Void
+  ) throws {
+    var kept: [(name: String, place: Int)]?
+    try session.eachRow("SELECT * FROM \(name) ORDER BY \(key)", bound: []) { row in
+      if name == "conversions", case .text(let key)? = row["key"], conversions.contains(key) { return true }
+      let columns =
+        kept ?? row.columns.enumerated().filter { !omitted.contains($1) }.map { ($1, $0) }.sorted { $0 < $1 }
+      kept = columns
+      let isRunningJob = name == "jobs" && row["state"] == .text("running")
+      let values = columns.map { name, place -> SQLValue in
+        switch (name, row.values[place]) {
+        case ("state", _) where isRunningJob: .text("queued")
+        case ("interruptions", .integer(let count)) where isRunningJob: .integer(count + 1)
+        case (_, let value): value
+        }
+      }
+      try body(SQLRow(columns: columns.map(\.name), values: values))
+      return true
+    }
   }
 
-  /// The statement that inserts a number of rows.
-  func inserting(_ count: Int) -> String {
-    let row = "(" + columns.map { _ in "?" }.joined(separator: ", ") + ")"
-    let names = columns.map(\.name).joined(separator: ", ")
-    return "INSERT INTO \(name) (\(names)) VALUES " + Array(repeating: row, count: count).joined(separator: ", ")
+  /// The statement that inserts a number of rows like this one.
+  fileprivate func inserting(_ count: Int, like row: SQLRow) -> String {
+    let marks = "(" + row.columns.map { _ in "?" }.joined(separator: ", ") + ")"
+    let names = row.columns.map { "\"\($0)\"" }.joined(separator: ", ")
+    return "INSERT INTO \(name) (\(names)) VALUES " + Array(repeating: marks, count: count).joined(separator: ", ")
   }
 }
 
@@ -114,7 +97,7 @@ struct RowInserter {
     waitingBytes += row.values.reduce(0) { $0 + $1.byteCount }
     count += 1
     if waiting.count == Self.rowsAtOnce {
-      try session.run(table.inserting(waiting.count), bound: waiting.flatMap(\.values))
+      try session.run(table.inserting(waiting.count, like: row), bound: waiting.flatMap(\.values))
       (waiting, waitingBytes) = ([], 0)
     } else if waitingBytes > Self.bytesAtOnce {
       try flush()
@@ -123,7 +106,7 @@ struct RowInserter {
 
   /// Inserts the rest.
   mutating func flush() throws {
-    for row in waiting { try session.run(table.inserting(1), bound: row.values) }
+    for row in waiting { try session.run(table.inserting(1, like: row), bound: row.values) }
     (waiting, waitingBytes) = ([], 0)
   }
 }
@@ -145,11 +128,9 @@ struct CatalogDigest: Sendable, Equatable {
       for table in MovedTable.all {
         var digest = SHA256()
         var count = 0
-        try session.eachRow(table.reading, bound: []) { row in
-          if row.isOmitted(from: table, omitted) { return true }
+        try table.eachRow(in: session, without: omitted) { row in
           digest.update(row.digestBytes.span)
           count += 1
-          return true
         }
         tables[table.name] = Table(count: count, sha256: digest.hexDigest())
       }
@@ -159,12 +140,6 @@ struct CatalogDigest: Sendable, Equatable {
 }
 
 extension SQLRow {
-  /// Whether the row is that of a conversion with one of these keys.
-  func isOmitted(from table: MovedTable, _ keys: Set<String>) -> Bool {
-    guard !keys.isEmpty, table.name == "conversions", case .text(let key)? = self["key"] else { return false }
-    return keys.contains(key)
-  }
-
   /// The values, each with its type and length, so that different rows have different bytes.
   fileprivate var digestBytes: [UInt8] {
     var bytes: [UInt8] = []
