@@ -1,8 +1,7 @@
 import Glibc
 import Storage
 
-/// Puts descriptions, and files as objects that were announced: those longer than a part in parts, of which several are
-/// sent at a time.
+/// Puts files as objects that were announced: those longer than a part in parts, of which several are sent at a time.
 struct ObjectSender: Sendable {
   let client: S3Client
   /// Gets a row for each multipart upload.
@@ -57,13 +56,6 @@ struct ObjectSender: Sendable {
   private func ranges(of bytes: Int64) -> [Range<Int64>] {
     let length = max(partBytes, (bytes / (9_999 << 20) + 1) << 20)
     return stride(from: 0, to: bytes, by: Int64.Stride(length)).map { $0..<min($0 + length, bytes) }
-  }
-
-  /// Puts the description of a recording.
-  func describe(_ recording: Recording) throws(StorageError) {
-    try StorageError.translating { () throws(S3Error) in
-      try client.put(recording.describedJSON, as: recording.descriptionKey.description)
-    }
   }
 
   /// Makes an object of parts. A row has them discarded if this process is killed or the store fails in between.

@@ -1,9 +1,9 @@
 import Storage
 
 extension S3Blobs: DescriptionStore {
-  /// Puts the description of a recording with audio; see `ObjectSender.describe`.
+  /// Puts the description of a recording with audio.
   package func describe(_ recording: Recording) throws(StorageError) {
-    if recording.audioKey != nil { try sender.describe(recording) }
+    if recording.audioKey != nil { try store.put(recording.describedJSON, as: "\(recording.descriptionKey)") }
   }
 
   /// Does nothing: there are no marks.
@@ -32,27 +32,15 @@ extension S3Blobs: DescriptionStore {
       try checkIdentity()
       return .absent
     }
-    let bytes = try StorageError.translating { () throws(S3Error) -> [UInt8] in
-      do throws(S3Error) { return try client.get(key.description, 0..<Recording.descriptionLimit) } catch {
-        // A newer one has just taken its place.
-        if error == .noSuchKey { return [] }
-        throw error
-      }
-    }
+    // If it is gone, a newer one has just taken its place.
+    let bytes = try store.contents(of: key.description, limit: Int(Recording.descriptionLimit)) ?? []
     guard let recording = Recording(describedBy: bytes), recording.descriptionKey == key else { return .unreadable }
     return .recording(recording)
   }
 
   /// Lists the descriptions of a recording.
   func descriptions(of id: RecordingID) throws(StorageError) -> [ObjectKey] {
-    var (keys, token, last) = ([ObjectKey](), nil as String?, nil as [UInt8]?)
-    repeat {
-      let page = try StorageError.translating { () throws(S3Error) in
-        try client.list(prefix: ObjectKey.descriptions(of: id), token: token, after: last)
-      }
-      keys += page.objects.compactMap { ObjectKey($0.key) }.filter { $0.descriptionVersion != nil }
-      (token, last) = (page.next, page.lastKey)
-    } while token != nil
-    return keys
+    try store.keys(ObjectKey.descriptions(of: id), limit: .max).compactMap { ObjectKey($0) }
+      .filter { $0.descriptionVersion != nil }
   }
 }

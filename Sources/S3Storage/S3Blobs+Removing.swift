@@ -132,7 +132,7 @@ extension S3Blobs {
 
   /// Removes an object that a row names as unneeded.
   func remove(_ key: ObjectKey) throws(StorageError) {
-    try StorageError.translating { () throws(S3Error) in try client.delete(key.description) }
+    try store.delete(key.description)
     cache.remove(key)
   }
 }

@@ -28,12 +28,12 @@ import Storage
 /// Every member except `fileAtHand` blocks. The store's errors are `.storeUnreachable` if a later call may succeed,
 /// `.storeFull` if the bucket is full, and otherwise `.objectStore`.
 package final class S3Blobs: Blobs {
-  let client: S3Client
+  let store: BucketStore
+  var client: S3Client { store.client }
   private let probe: StoreProbe
   let cache: BlockCache
   let catalog: Catalog
   private let identity: BucketIdentity?
-  let sender: ObjectSender
   private let maps: SoundMaps
 
   /// Keeps objects in the bucket of `client`. `catalog` gets the rows that removal needs, also from transactions that
@@ -46,9 +46,9 @@ package final class S3Blobs: Blobs {
   ) {
     precondition(partBytes >= S3Client.leastPartBytes, "parts have at least 5 MiB")
     probe = StoreProbe(inspector ?? client, for: client, identity: identity, catalog: catalog)
-    (self.client, self.cache, self.catalog, self.identity) = (client, cache, catalog, identity)
-    sender = ObjectSender(
-      client: client, catalog: catalog, partBytes: partBytes,
+    (self.cache, self.catalog, self.identity) = (cache, catalog, identity)
+    store = BucketStore(
+      client, catalog: catalog, partBytes: partBytes,
       threads: ThreadPool(label: "object parts", most: senders, mostOfCaller: 2))
     maps = SoundMaps(client, cache: cache)
     catalog.nameDeletedObjects()
@@ -131,10 +131,10 @@ package final class S3Blobs: Blobs {
   ) throws(StorageError) -> StoredFile {
     let digests: FileDigests
     if let sha256 {
-      digests = try sender.send(path, expecting: sha256, joining: objects, as: key.description)
+      digests = try store.sender.send(path, expecting: sha256, joining: objects, as: key.description)
     } else {
       digests = try FileDigests(of: path)
-      try sender.send(path, digests, as: key.description)
+      try store.sender.send(path, digests, as: key.description)
     }
     let version = CachedVersion(bytes: digests.bytes, entityTag: "", sha256: digests.sha256)
     if !keeps { cache.insert(path, as: key, version, digests: digests.blocks) }
@@ -163,24 +163,11 @@ package final class S3Blobs: Blobs {
   package func storedSHA256(
     of key: ObjectKey, _ goesOn: (Int) throws(StorageError) -> Bool
   ) throws(StorageError) -> String? {
-    var hash = SHA256()
-    var place: Int64 = 0
-    while true {
-      let piece: [UInt8]
-      do throws(S3Error) { piece = try client.get(key.description, place..<place + Self.comparedBytes) } catch {
-        guard error == .noSuchKey else { throw StorageError(error) }
-        try checkIdentity()
-        throw .io(operation: "get", path: key.description, errno: ENOENT)
-      }
-      if piece.isEmpty { return hash.hexDigest() }
-      hash.update(piece.span)
-      place += Int64(piece.count)
-      guard try goesOn(piece.count) else { return nil }
+    do throws(StorageError) { return try store.sha256(of: key.description, inPieces: true, goesOn) } catch {
+      if case .io(_, _, ENOENT) = error { try checkIdentity() }
+      throw error
     }
   }
-
-  /// Length of the pieces in which an object is compared.
-  private static let comparedBytes: Int64 = 4 << 20
 
   /// Removes the cache's copy of an object.
   package func discardCopy(of key: ObjectKey) -> Bool {

@@ -9,8 +9,8 @@ import ObjectStore
 let words = CommandLine.arguments
 guard words.count == 4 else { fatalError("BucketServer BUCKET ACCESSKEY SECRETKEY") }
 let secret = words[3]
-let lasting = ObjectStore.Key(words[2], secret)
-let store = try ObjectStore(buckets: [words[1]], keys: [lasting])
+let lasting = S3Server.Key(words[2], secret)
+let store = try S3Server(buckets: [words[1]], keys: [lasting])
 FileHandle.standardOutput.write(Data("\(store.endpoint)\n".utf8))
 Thread.detachNewThread {
   var sessions: [String] = []
@@ -21,7 +21,7 @@ Thread.detachNewThread {
     if words.first == "session", words.count == 2 {
       sessions.append(words[1])
       store.setKeys(
-        [lasting] + sessions.map { ObjectStore.Key($0, secret, sessionToken: $0, hasExpired: $0 != words[1]) })
+        [lasting] + sessions.map { S3Server.Key($0, secret, sessionToken: $0, hasExpired: $0 != words[1]) })
     }
   }
 }

@@ -42,7 +42,7 @@ enum StoreText {
   static func xml(_ text: String) -> [UInt8] { Array("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\(text)".utf8) }
 }
 
-extension ObjectStore {
+extension S3Server {
   /// Carries out a request.
   func perform(_ request: StoreRequest) throws -> HTTPResponse {
     try state.withLock { state in

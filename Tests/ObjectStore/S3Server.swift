@@ -4,7 +4,7 @@ import Synchronization
 
 /// A small S3-compatible store on a port of its own, in memory. It verifies every signature with code of its own, and
 /// fails as a test chooses.
-package final class ObjectStore: Sendable {
+package final class S3Server: Sendable {
   /// A key that may use the store.
   package struct Key: Sendable {
     let accessKey, secretKey: String
@@ -193,9 +193,9 @@ package final class ObjectStore: Sendable {
   // MARK: Serving
 
   private struct Weak: Sendable {
-    weak let store: ObjectStore?
+    weak let store: S3Server?
 
-    init(_ store: ObjectStore) { self.store = store }
+    init(_ store: S3Server) { self.store = store }
   }
 
   /// Doesn't keep the store alive.

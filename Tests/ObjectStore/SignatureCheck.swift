@@ -6,11 +6,11 @@ import Storage
 /// The signature of a request, in `Authorization` or in the query.
 struct SignatureCheck {
   private let request: HTTPRequest
-  private let keys: [ObjectStore.Key]
+  private let keys: [S3Server.Key]
   private let region: String
   private let now: Int64
 
-  init(_ request: HTTPRequest, _ store: ObjectStore) {
+  init(_ request: HTTPRequest, _ store: S3Server) {
     self.request = request
     region = store.region
     (keys, now) = store.state.withLock { ($0.keys, Timestamp.now.milliseconds / 1000 + $0.clockOffsetSeconds) }

@@ -16,7 +16,7 @@ struct CacheTest: Sendable {
     folder = try TemporaryFolder()
   }
 
-  var store: ObjectStore { test.store }
+  var store: S3Server { test.store }
   var directory: String { folder.path + "/cache" }
 
   /// Opens the cache as a process does that has just started.

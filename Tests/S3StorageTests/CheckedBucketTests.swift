@@ -12,7 +12,7 @@ import Testing
 
   init() throws { bench = try CheckedBench() }
 
-  private var store: ObjectStore { bench.cluster.test.store }
+  private var store: S3Server { bench.cluster.test.store }
 
   @Test("a bucket that has what its catalog says has no findings, and only reading requests are sent")
   func sound() async throws {
@@ -75,7 +75,7 @@ import Testing
     store.fail(.none, .none, .refuses(404, code: "NoSuchKey"), .refuses(404, code: "NoSuchKey"))
     #expect(try await bench.check().problems == [], "the second look finds it")
     // A HEAD that is refused is followed by a GET, for the reason.
-    let denied = ObjectStore.Fault.refuses(403, code: "AccessDenied")
+    let denied = S3Server.Fault.refuses(403, code: "AccessDenied")
     store.fail(.none, .none, denied, denied, .none, .none, .none, .none, .none, .none, .none, denied, denied)
     let problems = try await bench.check().problems
     #expect(problems.map(\.code) == ["audio_damaged"] && problems.map(\.path) == ["\(audio)"])
@@ -260,8 +260,8 @@ struct CheckedBench: Sendable {
     let (catalog, client) = (catalog ?? cluster.catalog, client ?? cluster.test.client)
     let binding = binding ?? cluster.binding
     return try await blocking { [folder = cluster.folder.path] in
-      let bucket = try CheckedBucket(
-        client, boundTo: binding, temporary: folder + "/stillwave-check", pageLength: pageLength)
+      let bucket = try CheckedStore(
+        client, of: catalog, boundBy: binding, temporary: folder + "/stillwave-check", pageLength: pageLength)
       let check = DataCheck(readsAudio: !isQuick, batch: 2) { path in
         FileManager.default.contents(atPath: path).map(Array.init) == [7, 7, 7] ? nil : "it isn't three sevens"
       }

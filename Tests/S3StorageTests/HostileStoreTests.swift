@@ -50,7 +50,7 @@ import Testing
   func unboundedAnswers() async throws {
     let (test, folder) = (try TestStore(), try TemporaryFolder())
     let bytes = [UInt8](repeating: 1, count: 10)
-    func expect(_ error: S3Error, _ fault: ObjectStore.Fault) async {
+    func expect(_ error: S3Error, _ fault: S3Server.Fault) async {
       for intoFile in [true, false] {
         test.store.fail(fault)
         await #expect(throws: error) {
@@ -101,7 +101,7 @@ import Testing
     let first = try cluster.node("a")
     let recording = try await cluster.blocking { try first.upload([9, 8, 7]) }
     let sound = ObjectKey(recording.id, "audio.mp3")
-    func map(after fault: ObjectStore.Fault?) async throws -> [UInt8]? {
+    func map(after fault: S3Server.Fault?) async throws -> [UInt8]? {
       try await cluster.blocking {
         // Another one each time, because a node remembers that it found none.
         let second = try cluster.node(RecordingID().text)
@@ -119,7 +119,7 @@ import Testing
 
   // MARK: Listings
 
-  private func page(_ keys: [String], next: String? = nil, size: Int64 = 1) -> ObjectStore.Fault {
+  private func page(_ keys: [String], next: String? = nil, size: Int64 = 1) -> S3Server.Fault {
     let objects = keys.map { "<Contents><Key>\($0)</Key><Size>\(size)</Size></Contents>" }.joined()
     let end = next.map { "<IsTruncated>true</IsTruncated><NextContinuationToken>\($0)</NextContinuationToken>" } ?? ""
     return .answers(Array("<ListBucketResult>\(objects)\(end)</ListBucketResult>".utf8))
@@ -167,16 +167,16 @@ import Testing
   /// Lists the bucket as a check does; the store answers like this meanwhile.
   @discardableResult
   private func audit(
-    _ cluster: BlobsCluster, with faults: [ObjectStore.Fault]
+    _ cluster: BlobsCluster, with faults: [S3Server.Fault]
   ) async throws -> DataCheck.Report {
     cluster.bind()
     return try await cluster.blocking {
       cluster.test.store.heal()
-      let bucket = try CheckedBucket(
-        cluster.test.client, boundTo: cluster.binding, temporary: cluster.folder.path + "/check")
+      let bucket = try CheckedStore(
+        cluster.test.client, of: cluster.catalog, boundBy: cluster.binding, temporary: cluster.folder.path + "/check")
       for fault in faults { cluster.test.store.fail(fault) }
       var report = DataCheck.Report()
-      try bucket.audit(cluster.catalog, &report, while: { true })
+      try bucket.audit(cluster.catalog, &report) { true }
       return report
     }
   }

@@ -169,7 +169,7 @@ final class MediaSimulation: @unchecked Sendable {
     if chance(60) { collect(other) } else { act(other) }
   }
 
-  private func fault(for request: ObjectStore.Received) -> ObjectStore.Fault {
+  private func fault(for request: S3Server.Received) -> S3Server.Fault {
     guard !isCalm, let node = acting.last else { return .none }
     // A dead node may still try to tidy up.
     guard !node.engine.isDead else { return .refuses(500, code: "InternalError") }
@@ -181,7 +181,7 @@ final class MediaSimulation: @unchecked Sendable {
     let begins = request.method == "POST" && request.query.contains("uploads")
     // A multipart upload whose beginning nobody hears of stays, and is empty.
     if begins, chance(50) { return .cuts(afterBytes: 0) }
-    let refusal = ObjectStore.Fault.refuses(500, code: "InternalError")
+    let refusal = S3Server.Fault.refuses(500, code: "InternalError")
     if begins || request.method == "GET" || request.method == "HEAD" { return refusal }
     switch Int.random(in: 0..<4, using: &random) {
     case 0:

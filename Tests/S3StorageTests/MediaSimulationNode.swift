@@ -8,13 +8,13 @@ import Synchronization
 
 /// What the nodes of simulations share: a store, a database, and a clock that the test sets. Used by one thread.
 final class SimulatedWorld: Sendable {
-  let store: ObjectStore
+  let store: S3Server
   let folder: TemporaryFolder
   let database: SQLiteEngine
   private let milliseconds = Atomic<Int64>(1_800_000_000_000)
 
   init() throws {
-    store = try ObjectStore(buckets: ["sounds"], keys: [TestStore.key])
+    store = try S3Server(buckets: ["sounds"], keys: [TestStore.key])
     folder = try TemporaryFolder()
     database = try SQLiteEngine(path: folder.path + "/catalog.sqlite")
     // Nothing here has to survive a power failure.

@@ -81,7 +81,7 @@ import Testing
   @Test("of calls to a store that fails, one may try after a while, once")
   func trial() async throws {
     let test = try TestStore { ($0.attempts, $0.breakSeconds) = (2, 1e-9) }
-    let busy = ObjectStore.Fault.refuses(503, code: "SlowDown")
+    let busy = S3Server.Fault.refuses(503, code: "SlowDown")
     test.store.fail(busy, busy, busy)
     for expected in [2, 3] {
       await #expect(throws: S3Error.self) {

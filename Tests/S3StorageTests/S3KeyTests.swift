@@ -29,7 +29,7 @@ import Testing
     #expect(try await check(try TestStore.client(of: test.store, bucket: "other")) == .noSuchBucket)
     test.store.setKeys([])
     #expect(try await check(test.client) == .badCredentials(code: "InvalidAccessKeyId"))
-    test.store.setKeys([ObjectStore.Key("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCY", hasExpired: true)])
+    test.store.setKeys([S3Server.Key("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCY", hasExpired: true)])
     #expect(try await check(test.client) == .badCredentials(code: "ExpiredToken"))
     test.store.setClock(ahead: 20 * 60)
     // Every error but the first comes from one request: none is worth a second one.
@@ -69,7 +69,7 @@ import Testing
   func refusedHead() async throws {
     let test = try TestStore()
     test.store.put([1], as: "x", in: "sounds")
-    let denied = ObjectStore.Fault.refuses(403, code: "AccessDenied")
+    let denied = S3Server.Fault.refuses(403, code: "AccessDenied")
     test.store.fail(denied, .refuses(400, code: "InvalidToken"))
     await #expect(throws: S3Error.badCredentials(code: "InvalidToken")) { try await test.blocking { try $0.head("x") } }
     test.store.fail(denied, denied)
@@ -114,9 +114,9 @@ import Testing
     let folder = try TemporaryFolder()
     let path = try folder.file("credentials", text("old"))
     let test = try TestStore(credentials: CredentialSource(file: path))
-    test.store.setKeys([ObjectStore.Key("AKIDEXAMPLE", "old")])
+    test.store.setKeys([S3Server.Key("AKIDEXAMPLE", "old")])
     try await test.blocking { try $0.put([1], as: "x") }
-    test.store.setKeys([ObjectStore.Key("AKIDEXAMPLE", "newsecret")])
+    test.store.setKeys([S3Server.Key("AKIDEXAMPLE", "newsecret")])
     await #expect(throws: S3Error.badCredentials(code: "SignatureDoesNotMatch")) {
       try await test.blocking { try $0.put([2], as: "x") }
     }
@@ -131,8 +131,8 @@ import Testing
       "[default]\naws_access_key_id = AK\(name)\naws_secret_access_key = s\naws_session_token = \(name)\n".utf8)
   }
 
-  private func key(_ name: String, hasExpired: Bool = false) -> ObjectStore.Key {
-    ObjectStore.Key("AK\(name)", "s", sessionToken: name, hasExpired: hasExpired)
+  private func key(_ name: String, hasExpired: Bool = false) -> S3Server.Key {
+    S3Server.Key("AK\(name)", "s", sessionToken: name, hasExpired: hasExpired)
   }
 
   private func refusals(of client: S3Client) -> Int {
@@ -195,13 +195,13 @@ import Testing
     let folder = try TemporaryFolder()
     let path = try folder.file("credentials", text("old"))
     let test = try TestStore(credentials: CredentialSource(file: path)) { $0.attempts = 2 }
-    test.store.setKeys([ObjectStore.Key("AKIDEXAMPLE", "old")])
+    test.store.setKeys([S3Server.Key("AKIDEXAMPLE", "old")])
     let (ours, theirs) = (MediaID(), MediaID())
     test.store.put(ours.content, as: BucketIdentity.key, in: "sounds")
     test.client.expect(ours.text)
     for _ in 0..<2 { try await test.blocking { try $0.put([1], as: "x") } }
     #expect(test.store.received.count == 3, "the bucket is asked once for each key")
-    test.store.setKeys([ObjectStore.Key("AKIDEXAMPLE", "new")])
+    test.store.setKeys([S3Server.Key("AKIDEXAMPLE", "new")])
     _ = try folder.file("credentials", text("new"))
     for content in [theirs.content, [], nil] {
       test.store.empty("sounds")

@@ -298,7 +298,7 @@ import Testing
 
     private func step(_ id: UploadID) throws {
       if chance(30) {
-        let faults: [ObjectStore.Fault] = [.refuses(500, code: "InternalError"), .cuts(afterBytes: 0), .none]
+        let faults: [S3Server.Fault] = [.refuses(500, code: "InternalError"), .cuts(afterBytes: 0), .none]
         for _ in 0..<3 { if let fault = faults.randomElement(using: &generator) { cluster.test.store.fail(fault) } }
       }
       if writers.isEmpty || chance(25) {

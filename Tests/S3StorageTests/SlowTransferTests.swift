@@ -19,7 +19,7 @@ import Testing
   func brokenFetch() async throws {
     let (test, folder) = (try test(), try TemporaryFolder())
     test.store.put(Self.content, as: "x", in: "sounds")
-    let stall = ObjectStore.Fault.stalls(afterBytes: 100_000, .milliseconds(300))
+    let stall = S3Server.Fault.stalls(afterBytes: 100_000, .milliseconds(300))
     test.store.fail(stall, stall)
     let info = try await test.blocking {
       try $0.get("x", into: folder.path + "/x", bytes: Int64(Self.content.count))

@@ -27,7 +27,7 @@ import Testing
     store.empty("sounds")
     try await expectUnknown("another tenant's bucket")
     store.rename("away", to: "sounds")
-    for fault in [ObjectStore.Fault.refuses(404, code: ""), .answers([60, 62], status: 404)] {
+    for fault in [S3Server.Fault.refuses(404, code: ""), .answers([60, 62], status: 404)] {
       store.fail(fault, fault)
       #expect(try await cluster.blocking { second.blobs.look(at: key) } == .unknown)
       store.fail(fault)
@@ -77,7 +77,7 @@ import Testing
     let cluster = try BlobsCluster { $0.attempts = 1 }
     let node = try cluster.node("a")
     let key = ObjectKey(RecordingID(), "audio-1.wav")
-    func failure(_ fault: ObjectStore.Fault) async throws -> StorageError? {
+    func failure(_ fault: S3Server.Fault) async throws -> StorageError? {
       cluster.test.store.fail(fault)
       return try await cluster.blocking {
         do throws(StorageError) { _ = try node.blobs.put((try? node.work([1])) ?? "", as: key) } catch { return error }
@@ -105,8 +105,8 @@ import Testing
     let before = cluster.test.store.received.count
     try await cluster.blocking { try second.blobs.checkReachable() }
     #expect(cluster.test.store.received.count == before)
-    let busy = ObjectStore.Fault.refuses(503, code: "SlowDown")
-    let refused = ObjectStore.Fault.refuses(403, code: "InvalidAccessKeyId")
+    let busy = S3Server.Fault.refuses(503, code: "SlowDown")
+    let refused = S3Server.Fault.refuses(403, code: "InvalidAccessKeyId")
     // A HEAD that is refused is followed by a GET, for the reason.
     for faults in [[busy, busy], [refused, refused, refused]] {
       for fault in faults { cluster.test.store.fail(fault) }

@@ -10,8 +10,8 @@ typealias TemporaryFolder = PresentRows.TemporaryFolder
 
 /// A store with the bucket `sounds` and a client for it.
 struct TestStore {
-  static let key = ObjectStore.Key("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCY")
-  let store: ObjectStore
+  static let key = S3Server.Key("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCY")
+  let store: S3Server
   let client: S3Client
 
   /// `options` are further ones of the address, and `change` changes the client's settings. By default, pauses are
@@ -20,12 +20,12 @@ struct TestStore {
     prefix: String = "", options: String = "", credentials: CredentialSource? = nil,
     _ change: (inout S3Settings) -> Void = { _ in }
   ) throws {
-    store = try ObjectStore(buckets: ["sounds"], keys: [Self.key])
+    store = try S3Server(buckets: ["sounds"], keys: [Self.key])
     client = try Self.client(of: store, prefix: prefix, options: options, credentials: credentials, change)
   }
 
   static func client(
-    of store: ObjectStore, bucket: String = "sounds", prefix: String = "", options: String = "",
+    of store: S3Server, bucket: String = "sounds", prefix: String = "", options: String = "",
     credentials: CredentialSource? = nil, _ change: (inout S3Settings) -> Void = { _ in }
   ) throws -> S3Client {
     var settings = S3Settings()

@@ -21,7 +21,7 @@ struct BlobsEngine: Sendable {
     let scratch: MediaStore
     let descriptions: any DescriptionStore
     /// The server of the objects.
-    var server: ObjectStore?
+    var server: S3Server?
   }
 
   /// The store of the running test.
@@ -36,12 +36,12 @@ struct BlobsEngine: Sendable {
   /// `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, a new prefix in another one.
   static let bucket = Self(name: "bucket") { folder, catalog in
     var environment = ProcessInfo.processInfo.environment
-    var (server, address) = (nil as ObjectStore?, "")
+    var (server, address) = (nil as S3Server?, "")
     if let other = environment["STILLWAVE_TEST_STORE"] {
       let parts = other.split(separator: "?", maxSplits: 1)
       address = "\(parts[0])/\(UInt64.random(in: .min ... .max))?" + (parts.count > 1 ? parts[1] : "")
     } else {
-      let own = try ObjectStore(buckets: ["media"], keys: [ObjectStore.Key("AKIDEXAMPLE", "secret")])
+      let own = try S3Server(buckets: ["media"], keys: [S3Server.Key("AKIDEXAMPLE", "secret")])
       (server, address) = (own, "s3://media/stillwave?endpoint=\(own.endpoint)")
       environment = ["AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"]
     }

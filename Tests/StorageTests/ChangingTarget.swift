@@ -13,7 +13,7 @@ struct ChangingTarget: MoveTarget {
   }
 
   var name: String { target.name }
-  var media: any MovedMedia { target.media }
+  var media: any ObjectStore { target.media }
   var announcements: Catalog? { target.announcements }
   var state: MoveState { target.state }
 

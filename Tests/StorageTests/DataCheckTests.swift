@@ -75,7 +75,7 @@ import Testing
       let data = try DataFolder(count)
       let catalog = try Catalog(path: data.store.catalogPath)
       let before = catalog.readCount
-      let report = try DataCheck { _ in nil }.run(CheckedFolder(data.store, isLive: false), of: catalog)
+      let report = try DataCheck { _ in nil }.run(CheckedStore(data.store, isLive: false), of: catalog)
       #expect(report.recordings == count && report.isSound && report.notes.isEmpty)
       #expect(Reconciliation(catalog: catalog, store: data.store).run(verified: true).failures.isEmpty)
       return catalog.readCount - before

@@ -15,23 +15,23 @@ final class MovePlaces: Sendable {
   let fixture: MovedFixture
   let kind: Kind
   let catalog: Catalog
-  let server: ObjectStore
+  let server: S3Server
   var folder: TemporaryFolder { fixture.folder }
 
   init(_ kind: Kind) throws {
     fixture = try MovedFixture()
     self.kind = kind
     catalog = Catalog(engine: try #require(try PostgresCatalogs.engine(path: fixture.folder("cluster"))))
-    server = try ObjectStore(buckets: ["media"], keys: [ObjectStore.Key("AKIDEXAMPLE", "secret")])
+    server = try S3Server(buckets: ["media"], keys: [S3Server.Key("AKIDEXAMPLE", "secret")])
   }
 
-  func media(secret: String = "secret") throws -> any MovedMedia {
-    if kind == .folder { return MovedFolder(try MediaStore(shared: folder("media"), node: "move")) }
+  func media(secret: String = "secret") throws -> any ObjectStore {
+    if kind == .folder { return FolderStore(try MediaStore(shared: folder("media"), node: "move")) }
     let credentials = try CredentialSource(
       environment: ["AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": secret])
     var settings = S3Settings()
     (settings.attempts, settings.breakSeconds) = (1, 0)
-    return try MovedBucket(
+    return try BucketStore(
       in: S3Bucket("s3://media/stillwave?endpoint=\(server.endpoint)"), credentials: credentials,
       settings: settings, catalog: catalog)
   }

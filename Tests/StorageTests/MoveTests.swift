@@ -307,9 +307,7 @@ struct MoveTests {
       // Media of another catalog.
       let media = try places.media()
       _ = try media.makeMediaID(nil)
-      let key = ObjectKey(places.fixture.recordings[0].id, "audio.wav")
-      let object = ExpectedObject(key: key, bytes: nil, sha256: nil)
-      _ = try media.take(object, from: MovedFolder(places.fixture.data.store))
+      try media.put([1], as: "recordings/\(places.fixture.recordings[0].id)/audio.wav")
       #expect(throws: StorageError.notEmpty(path: media.name)) {
         try SharedMoveTarget(places.catalog, media, name: "the cluster")
       }

@@ -35,7 +35,7 @@ struct SharedCheckTests {
     }
 
     func check(progress: (Double) -> Bool = { _ in true }) throws -> DataCheck.Report {
-      try DataCheck { _ in nil }.run(CheckedFolder(shared: store, of: catalog), of: catalog, progress: progress)
+      try DataCheck { _ in nil }.run(CheckedStore(shared: store, of: catalog), of: catalog, progress: progress)
     }
   }
 

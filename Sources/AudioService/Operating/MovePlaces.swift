@@ -147,17 +147,17 @@ package struct MovePlaces {
     return Catalog(engine: engine)
   }
 
-  private func bucket(_ catalog: Catalog) throws -> (any MovedMedia)? {
+  private func bucket(_ catalog: Catalog) throws -> (any ObjectStore)? {
     guard let bucket = try cluster.bucket.bucket(), let credentials = cluster.bucket.credentials else { return nil }
     var settings = S3Settings()
     settings.authorities = cluster.bucket.authorities
-    return try MovedBucket(in: bucket, credentials: credentials, settings: settings, catalog: catalog)
+    return try BucketStore(in: bucket, credentials: credentials, settings: settings, catalog: catalog)
   }
 
-  private func newMedia(_ catalog: Catalog) throws -> any MovedMedia {
+  private func newMedia(_ catalog: Catalog) throws -> any ObjectStore {
     if let bucket = try bucket(catalog) { return bucket }
     let path = cluster.mediaDirectory ?? ""
-    do throws(StorageError) { return MovedFolder(try MediaStore(shared: path, node: "move")) } catch {
+    do throws(StorageError) { return FolderStore(try MediaStore(shared: path, node: "move")) } catch {
       switch error {
       case .inUse: throw Fault.dataFolderAsMedia(path: path)
       case .nodeInUse: throw Fault.otherMove(path: path)
@@ -166,10 +166,10 @@ package struct MovePlaces {
     }
   }
 
-  private func oldMedia(_ catalog: Catalog) throws -> any MovedMedia {
+  private func oldMedia(_ catalog: Catalog) throws -> any ObjectStore {
     if let bucket = try bucket(catalog) { return bucket }
     let store = MediaStore(lookingAt: cluster.mediaDirectory ?? "")
     guard store.isShared else { throw SharedStorage.Fault.noSharedFolder(path: store.directory) }
-    return MovedFolder(store)
+    return FolderStore(store)
   }
 }

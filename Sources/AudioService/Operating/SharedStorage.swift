@@ -44,8 +44,8 @@ package struct SharedStorage {
     }
   }
 
-  /// Compares both, as `DataCheck` does. Blocks. Throws a `Fault`, and what `PostgresMigrator`, `CheckedBucket`,
-  /// `CheckedFolder` and `DataCheck` throw.
+  /// Compares both, as `DataCheck` does. Blocks. Throws a `Fault`, and what `PostgresMigrator`, `CheckedStore`
+  /// and `DataCheck` throw.
   package func check(
     readsAudio: Bool, pyramidFault: @escaping @Sendable (String) -> String?, progress: (Double) -> Bool
   ) throws -> DataCheck.Report {
@@ -56,10 +56,10 @@ package struct SharedStorage {
     let check = DataCheck(readsAudio: readsAudio, pyramidFault: pyramidFault)
     switch media {
     case .folder(let store):
-      return try check.run(CheckedFolder(shared: store, of: catalog), of: catalog, progress: progress)
+      return try check.run(CheckedStore(shared: store, of: catalog), of: catalog, progress: progress)
     case .bucket(let client):
       let temporary = FileManager.default.temporaryDirectory.path + "/stillwave-check-" + UUID().uuidString
-      let bucket = try CheckedBucket(client, of: catalog, temporary: temporary)
+      let bucket = try CheckedStore(client, of: catalog, temporary: temporary)
       return try check.run(bucket, of: catalog, progress: progress)
     }
   }

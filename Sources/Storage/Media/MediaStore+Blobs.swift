@@ -25,22 +25,11 @@ extension MediaStore: Blobs, Scratch, UploadSpool, GrowingWaveforms {
     do {
       let file = try FileDescriptor(path: path(of: key), flags: O_RDONLY)
       var found: [[UInt8]] = []
-      for range in ranges { found.append(try Self.read(range, of: file)) }
+      for range in ranges { found.append(try file.bytes(range)) }
       return found
     } catch .io(_, _, ENOENT) {
       return nil
     }
-  }
-
-  private static func read(_ range: Range<Int64>, of file: borrowing FileDescriptor) throws(StorageError) -> [UInt8] {
-    try file.seek(to: range.lowerBound)
-    var (bytes, buffer) = ([UInt8](), [UInt8](repeating: 0, count: min(range.count, 256 * 1024)))
-    while bytes.count < range.count {
-      let count = try file.read(into: &buffer)
-      guard count > 0 else { break }
-      bytes += buffer.prefix(min(count, range.count - bytes.count))
-    }
-    return bytes
   }
 
   /// Does nothing: the object is here.

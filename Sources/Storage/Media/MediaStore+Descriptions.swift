@@ -80,13 +80,6 @@ extension MediaStore {
     return true
   }
 
-  /// Whether the description that a recording's row names is in its folder, and says the same, and no later one is.
-  func isDescribed(_ recording: Recording) -> Bool {
-    guard (try? newestDescription(of: recording.id)) == recording.version else { return false }
-    return (try? FileSystem.contents(of: path(of: recording.descriptionKey), limit: RecordingDescription.byteLimit))
-      .map(recording.isDescribed) ?? false
-  }
-
   /// Returns the latest description in a recording's folder that can be read and is of this recording, or nil.
   func description(of id: RecordingID) -> RecordingDescription? { try? readDescription(of: id) }
 

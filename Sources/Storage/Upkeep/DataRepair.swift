@@ -180,14 +180,14 @@ package struct DataRepair: Sendable {
   private func repairFiles(of catalog: Catalog, _ done: inout [String]) throws(StorageError) {
     var (corrected, described, rebuilt) = (0, 0, 0)
     let reconciliation = Reconciliation(catalog: catalog, store: store)
-    let inventory = Inventory(of: catalog, batch: batch)
+    let (inventory, media) = (Inventory(of: catalog, batch: batch), CheckedStore(store, isLive: false))
     try inventory.each { (entry) throws(StorageError) in
       var (entry, recording) = (entry, entry.recording)
-      var isDescribed = store.isDescribed(recording)
+      var isDescribed = try media.isDescribed(recording)
       func reread() throws(StorageError) {
         entry = try inventory.entry(recording.id) ?? entry
         recording = entry.recording
-        isDescribed = store.isDescribed(recording)
+        isDescribed = try media.isDescribed(recording)
       }
       if !isDescribed, try reconciliation.correctRow(of: recording.id, holds: store.hasIntactAudio) {
         corrected += 1
@@ -196,7 +196,7 @@ package struct DataRepair: Sendable {
         try reread()
       }
       guard let audio = recording.audioKey else { return }
-      if store.look(at: audio) != .absent, try rebuildWaveform(of: entry, catalog) {
+      if store.look(at: audio) != .absent, try rebuildWaveform(of: entry, media, catalog) {
         rebuilt += 1
         try reread()
       }
@@ -212,9 +212,10 @@ package struct DataRepair: Sendable {
 
   /// Has a job build the waveform and the working copy if one of them is missing or damaged, unless one will already.
   /// Returns whether that was necessary. What is damaged is removed, as by a service that finds out.
-  private func rebuildWaveform(of entry: InventoryEntry, _ catalog: Catalog) throws(StorageError) -> Bool {
+  private func rebuildWaveform(
+    of entry: InventoryEntry, _ media: CheckedStore, _ catalog: Catalog
+  ) throws(StorageError) -> Bool {
     guard [.ready, .failed].contains(entry.recording.waveformState) else { return false }
-    let media = CheckedFolder(store, isLive: false)
     var lost: [InventoryItem] = []
     for item in entry.items where [.workingCopy, .waveform].contains(item.kind) {
       let (_, fault) = try media.look(at: item, readsAll: true, pyramidFault: pyramidFault)

@@ -106,35 +106,6 @@ extension ExpectedObject {
   }
 }
 
-extension CheckedMedia {
-  /// Returns the length of an object, 0 if that isn't known, and what is wrong with it. `readsAll` is whether to
-  /// compare its SHA-256, too; a waveform is always read.
-  func look(
-    at item: InventoryItem, readsAll: Bool, pyramidFault: (String) -> String?
-  ) throws(StorageError) -> (bytes: Int64, fault: ObjectFault?) {
-    if item.kind == .waveform {
-      return switch try fault(in: item.key, pyramidFault) {
-      case .absent: (0, .missing)
-      case .unreadable(let reason), .present(let reason?): (0, .damaged(reason: reason))
-      case .present(nil): (0, nil)
-      }
-    }
-    let bytes: Int64
-    switch try length(of: item.key) {
-    case .absent: return (0, .missing)
-    case .unreadable(let reason): return (0, .unreadable(reason: reason))
-    case .present(let found): bytes = found
-    }
-    guard bytes == item.object.bytes else { return (bytes, .length(found: bytes, expected: item.object.bytes)) }
-    guard readsAll, let expected = item.object.sha256 else { return (bytes, nil) }
-    return switch try sha256(of: item.key, bytes: bytes) {
-    case .absent: (bytes, .missing)
-    case .unreadable(let reason): (bytes, .unreadable(reason: reason))
-    case .present(let found): (bytes, found == expected ? nil : .content)
-    }
-  }
-}
-
 extension DataCheck.Finding {
   /// Says what is wrong with an object.
   init(_ fault: ObjectFault, of item: InventoryItem) {

@@ -183,6 +183,7 @@ package struct Reconciliation: Sendable {
     verified: Bool, isLent: (String) -> Bool = { _ in false }
   ) throws(StorageError) -> TendingReport {
     var report = TendingReport()
+    let checked = CheckedStore(store, isLive: true)
     for name in try FileSystem.names(in: store.recordings) {
       guard let id = RecordingID(name) else { continue }
       let folder = store.folder(of: id)
@@ -194,7 +195,7 @@ package struct Reconciliation: Sendable {
       // A crash may have left earlier descriptions.
       let descriptions = files.filter { ObjectKey(id, $0).descriptionVersion != nil }
       guard let recording = try catalog.readableRecording(id), recording.audioFile != nil,
-        !store.isDescribed(recording) || descriptions.count > 1
+        try !checked.isDescribed(recording) || descriptions.count > 1
       else { continue }
       if try correctRow(of: id, holds: { store.hasAudio(of: $0) }) {
         report.corrected += 1

@@ -50,7 +50,7 @@ package struct DataCheck: Sendable {
   /// Checks everything. After each recording, calls `progress` with the fraction done, 0 … 1; it returns whether to
   /// continue. Throws `.cancelled`, or an error if the catalog or the media can't be read at all. Blocks.
   package func run(
-    _ media: some CheckedMedia, of catalog: Catalog, progress: (Double) -> Bool = { _ in true }
+    _ media: CheckedStore, of catalog: Catalog, progress: (Double) -> Bool = { _ in true }
   ) throws(StorageError) -> Report {
     var report = Report()
     try checkRows(media, catalog, &report, progress)
@@ -62,7 +62,7 @@ package struct DataCheck: Sendable {
   // MARK: Rows
 
   private func checkRows(
-    _ media: some CheckedMedia, _ catalog: Catalog, _ report: inout Report, _ progress: (Double) -> Bool
+    _ media: CheckedStore, _ catalog: Catalog, _ report: inout Report, _ progress: (Double) -> Bool
   ) throws(StorageError) {
     try catalog.eachUnreadableRecording { id in
       report.add("row_unreadable", media.catalogName, "The row of recording “\(id)” can't be read.")
@@ -92,7 +92,7 @@ package struct DataCheck: Sendable {
   /// Checks a recording, and again if something seems wrong, until its rows stay the same. Returns it as it is then;
   /// nil if it was deleted. If its row has become unreadable, the next check reports it.
   private func check(
-    _ entry: InventoryEntry, _ media: some CheckedMedia, _ inventory: Inventory, _ report: inout Report
+    _ entry: InventoryEntry, _ media: CheckedStore, _ inventory: Inventory, _ report: inout Report
   ) throws(StorageError) -> Recording? {
     var (entry, isSecond) = (entry, false)
     while true {
@@ -112,7 +112,7 @@ package struct DataCheck: Sendable {
   }
 
   private func check(
-    _ entry: InventoryEntry, _ media: some CheckedMedia, _ report: inout Report
+    _ entry: InventoryEntry, _ media: CheckedStore, _ report: inout Report
   ) throws(StorageError) {
     report.recordings += 1
     for item in entry.items {
@@ -133,7 +133,7 @@ package struct DataCheck: Sendable {
   /// Reports recordings whose description keeps differing from their row. A service updates the description shortly
   /// after the row, so recordings whose row changes are ignored.
   private func checkDescriptions(
-    _ recordings: inout [Recording], _ media: some CheckedMedia, _ catalog: Catalog, _ report: inout Report
+    _ recordings: inout [Recording], _ media: CheckedStore, _ catalog: Catalog, _ report: inout Report
   ) throws(StorageError) {
     var outdated = recordings
     recordings = []
@@ -160,13 +160,14 @@ package struct DataCheck: Sendable {
   // MARK: Uploads
 
   private func check(
-    _ upload: Upload, _ media: some CheckedMedia, _ catalog: Catalog, _ report: inout Report
+    _ upload: Upload, _ media: CheckedStore, _ catalog: Catalog, _ report: inout Report
   ) throws(StorageError) {
     for _ in 0..<2 {
       if try media.hasBytes(of: upload, catalog) { return }
       guard try catalog.upload(upload.id) == upload else { return }
     }
-    report.add("upload_damaged", media.path(of: upload.id), "The upload was acknowledged up to byte \(upload.offset).")
+    report.add(
+      "upload_damaged", media.store.path(of: upload.id), "The upload was acknowledged up to byte \(upload.offset).")
   }
 }
 

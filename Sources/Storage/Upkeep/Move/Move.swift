@@ -16,14 +16,14 @@
 /// Where a move reads: a catalog and the media that it describes.
 package struct MoveSource {
   let catalog: Catalog
-  let media: any MovedMedia
+  let media: any ObjectStore
   /// What is released at the end.
   private let hold: AnyObject?
 
   /// The media that several machines share, and their catalog, whose tables are those of this version.
   ///
   /// Throws `.otherMedia` if they don't belong together, and `.unfinishedMove` if a move has filled them in part.
-  package init(_ catalog: Catalog, _ media: any MovedMedia) throws(StorageError) {
+  package init(_ catalog: Catalog, _ media: any ObjectStore) throws(StorageError) {
     guard let id = try catalog.boundMedia().id, try media.mediaID() == id else { throw .otherMedia(path: media.name) }
     (self.catalog, self.media, hold) = (catalog, media, nil)
   }
@@ -39,7 +39,7 @@ package struct MoveSource {
     try store.claim()
     let view = try CatalogView(path: store.catalogPath)
     guard !view.isNew else { throw .lostCatalog(path: store.catalogPath) }
-    (catalog, media, hold) = (view.catalog, MovedFolder(store), view)
+    (catalog, media, hold) = (view.catalog, FolderStore(store), view)
   }
 }
 
@@ -195,22 +195,27 @@ package struct Move {
     }
   }
 
-  /// Copies the bytes of unfinished uploads.
+  /// Copies the bytes of unfinished uploads: into one file, or as objects.
   private func copyUploads(_ report: inout Report) throws(StorageError) -> [MovedUpload] {
+    let (from, to) = (source.media, target.media)
     var moved: [MovedUpload] = []
     for upload in try source.catalog.unfinishedUploads() {
       var objects: [UploadObject] = []
-      if target.media.isBucket {
+      if to.isBucket {
         for start in stride(from: 0, to: upload.offset, by: Int(Self.uploadObjectBytes)) {
           let bytes = min(Self.uploadObjectBytes, upload.offset - start)
           objects.append(UploadObject(of: upload.id, start: start, bytes: bytes))
         }
         try target.announcements?.announce(objects)
       }
-      let pieces = try pieces(of: upload)
-      guard pieces.reduce(0, { $0 + $1.bytes }) == upload.offset,
-        try target.media.take(upload.id, pieces, as: objects, from: source.media)
-      else {
+      var isWhole = false
+      if let pieces = try source.catalog.pieces(of: upload, in: from) {
+        isWhole =
+          if to.isBucket { try put(objects, from: pieces) } else {
+            try to.take(pieces, of: from, as: to.path(of: upload.id)) { _ in true } != nil
+          }
+      }
+      guard isWhole else {
         report.foundProblems.add(
           DataCheck.Finding(
             code: "upload_damaged", path: "uploads/\(upload.id)",
@@ -224,14 +229,15 @@ package struct Move {
     return moved
   }
 
-  /// Where the bytes of an upload are.
-  private func pieces(of upload: Upload) throws(StorageError) -> [UploadPiece] {
-    if source.media.isBucket {
-      return try source.catalog.objects(of: upload.id).map { UploadPiece(key: $0.key, bytes: $0.bytes) }
+  /// Puts the objects of an upload, whose bytes are in one file. Returns false if the file lacks some.
+  private func put(_ objects: [UploadObject], from pieces: [ObjectPiece]) throws(StorageError) -> Bool {
+    guard !objects.isEmpty else { return true }
+    guard pieces.count == 1 else { return false }
+    for object in objects {
+      let piece = ObjectPiece(pieces[0].key, object.start..<object.end)
+      if try target.media.take([piece], of: source.media, as: object.key, if: { _ in true }) == nil { return false }
     }
-    return try source.catalog.segments(of: upload.id).counting(to: upload.offset).filter { $0.count > 0 }.map {
-      UploadPiece(key: "uploads/" + MediaStore.fileName(of: $0.segment), bytes: $0.count)
-    }
+    return true
   }
 
   // MARK: Rows

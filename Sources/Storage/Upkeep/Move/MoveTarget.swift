@@ -18,7 +18,7 @@ package protocol MoveTarget: Sendable {
   /// What messages call it.
   var name: String { get }
   /// The files.
-  var media: any MovedMedia { get }
+  var media: any ObjectStore { get }
   /// Where objects are announced before they are put; nil if they are files.
   var announcements: Catalog? { get }
   /// What earlier runs have left.
@@ -42,7 +42,7 @@ package struct SharedMoveTarget: MoveTarget {
   /// What messages call it.
   package let name: String
   /// The folder or the bucket.
-  package let media: any MovedMedia
+  package let media: any ObjectStore
   /// What earlier runs have left.
   package let state: MoveState
   private let catalog: Catalog
@@ -53,7 +53,7 @@ package struct SharedMoveTarget: MoveTarget {
   ///
   /// Throws `.notEmpty` if the media have recordings but not of this move, `.otherMedia` if the catalog belongs to
   /// other media, and `.otherMove` if another run begins at the same time.
-  package init(_ catalog: Catalog, _ media: any MovedMedia, name: String) throws(StorageError) {
+  package init(_ catalog: Catalog, _ media: any ObjectStore, name: String) throws(StorageError) {
     let bound = try catalog.movingBinding()
     let found = try media.mediaID()
     if let id = bound.mediaID, let found, id != found { throw .otherMedia(path: media.name) }
@@ -129,7 +129,7 @@ package struct SharedMoveTarget: MoveTarget {
 
   private func confirm(_ named: [String], _ others: [String], _ db: CatalogTransaction) throws {
     if media.isBucket { return try catalog.withdrawMoved(named, orAlso: others, db) }
-    for key in named where try media.find(key) == nil { throw StorageError.sourceChanged }
+    for key in named where try media.look(key) == nil { throw StorageError.sourceChanged }
   }
 
   /// Binds the catalog to its media for good. Sets nothing aside: what no row names stays, as always.
@@ -146,7 +146,7 @@ package final class FolderMoveTarget: MoveTarget {
   /// The path.
   package let name: String
   /// The files.
-  package let media: any MovedMedia
+  package let media: any ObjectStore
   /// What earlier runs have left.
   package let state: MoveState
   private let store: MediaStore
@@ -171,7 +171,7 @@ package final class FolderMoveTarget: MoveTarget {
     try store.claim()
     var report = SweepReport()
     store.removeIncoming(&report)
-    (name, media, state) = (path, MovedFolder(store), found == nil ? .new : .begun)
+    (name, media, state) = (path, FolderStore(store), found == nil ? .new : .begun)
   }
 
   private static func checkEmpty(_ path: String) throws(StorageError) {
@@ -196,7 +196,7 @@ package final class FolderMoveTarget: MoveTarget {
     let new = try Catalog(path: newPath)
     try new.engine.write { [media] session in
       try copy(session) { named, _ in
-        for key in named where try media.find(key) == nil { throw StorageError.sourceChanged }
+        for key in named where try media.look(key) == nil { throw StorageError.sourceChanged }
       }
     }
     catalog.withLock { $0 = new }

@@ -4,8 +4,8 @@ import Terms
 
 /// Copies the files that rows name from one place to another, those of several recordings at once.
 struct ObjectMove: Sendable {
-  let source: any MovedMedia
-  let target: any MovedMedia
+  let source: any ObjectStore
+  let target: any ObjectStore
   /// Whether an earlier run may have put files already.
   let isResumed: Bool
   let clock: Clock
@@ -83,7 +83,9 @@ struct ObjectMove: Sendable {
     }
     for key in entry.maps { _ = try transfer(ExpectedObject(key: key, bytes: nil, sha256: nil), &report) }
     if !isWhole, [.ready, .failed].contains(recording.waveformState) { report.lostWaveforms = 1 }
-    if report.foundProblems.isEmpty, recording.audioKey != nil { try target.describe(recording) }
+    if report.foundProblems.isEmpty, recording.audioKey != nil {
+      try target.put(recording.describedJSON, as: "\(recording.descriptionKey)")
+    }
     return report
   }
 
@@ -94,12 +96,12 @@ struct ObjectMove: Sendable {
   ) throws(StorageError) -> ObjectFault? {
     let key = "\(object.key)"
     if let path = source.path(of: key) {
-      guard try source.find(key) != nil else { return .missing }
+      guard try source.look(key) != nil else { return .missing }
       if let reason = waveformFault(path) { return .damaged(reason: reason) }
     }
     if let fault = try transfer(object, &report) { return fault }
     guard let path = target.path(of: key), let reason = waveformFault(path) else { return nil }
-    try FileSystem.remove(path)
+    try target.delete(key)
     return .damaged(reason: reason)
   }
 
@@ -110,7 +112,10 @@ struct ObjectMove: Sendable {
       return nil
     }
     let found: FoundObject?
-    do throws(StorageError) { found = try target.take(object, from: source) } catch {
+    do throws(StorageError) {
+      let key = "\(object.key)"
+      found = try target.take([ObjectPiece(key)], of: source, as: key) { object.fault(of: $0) == nil }
+    } catch {
       guard case .damagedObject = error else { throw error }
       return .content
     }
@@ -124,8 +129,8 @@ struct ObjectMove: Sendable {
   /// Whether an earlier run has put the object. A key is never used for two contents, so the length is enough where no
   /// row has the SHA-256.
   private func isThere(_ object: ExpectedObject) throws(StorageError) -> Bool {
-    guard let there = try target.find(object.key.description), object.fault(of: there) == nil else { return false }
+    guard let there = try target.look("\(object.key)"), object.fault(of: there) == nil else { return false }
     if object.bytes != nil { return true }
-    return try source.find(object.key.description)?.bytes == there.bytes
+    return try source.look("\(object.key)")?.bytes == there.bytes
   }
 }

@@ -1,95 +1,53 @@
 import Glibc
 
-/// The media in a data folder, or in a folder that several machines share, as a check sees them.
-package struct CheckedFolder: CheckedMedia {
-  private let store: MediaStore
-  /// Whether services may change rows and files meanwhile.
-  package let isLive: Bool
-  /// The ID that a shared folder must keep; nil if it has none.
-  private let identity: String?
+extension CheckedStore {
+  /// The files in a data folder.
+  package init(_ media: MediaStore, isLive: Bool) {
+    self.init(FolderAudit(store: media, isLive: isLive, identity: nil))
+  }
 
-  /// Checks the files in a data folder.
-  init(_ store: MediaStore, isLive: Bool) { (self.store, self.isLive, identity) = (store, isLive, nil) }
-
-  /// Checks the files in a folder that several machines share, and that `catalog` describes. Neither is bound to the
-  /// other.
+  /// The files in a folder that several machines share, and that `catalog` describes. Neither is bound to the other.
   ///
   /// Throws `.otherMedia` if the catalog describes another folder, or only one of both has something, and
   /// `.unfinishedMove` if a move is filling both.
-  package init(shared store: MediaStore, of catalog: Catalog) throws(StorageError) {
-    let (bound, found) = (try catalog.boundMedia(), try store.knownID())
+  package init(shared media: MediaStore, of catalog: Catalog) throws(StorageError) {
+    let (bound, found) = (try catalog.boundMedia(), try media.knownID())
     var isOther = found == nil && bound.hasContent
     if let id = bound.id {
       isOther = isOther || found != id
     } else if !bound.hasContent {
-      isOther = try store.hasRecordings()
+      isOther = try media.hasRecordings()
     }
-    if isOther { throw .otherMedia(path: store.directory) }
-    (self.store, isLive, identity) = (store, true, found)
+    if isOther { throw .otherMedia(path: media.directory) }
+    self.init(FolderAudit(store: media, isLive: true, identity: found))
   }
 
-  /// The file in a data folder.
-  package var catalogName: String { store.isShared ? "catalog" : Self.catalogFile }
-
-  fileprivate static let catalogFile = "catalog.sqlite"
-
-  /// The file of the first writer.
-  package func path(of upload: UploadID) -> String { "uploads/\(upload).part" }
-
-  /// Costs one system call.
-  package func length(of key: ObjectKey) throws(StorageError) -> FoundFile<Int64> {
-    try found { () throws(StorageError) in try FileSystem.length(of: store.path(of: key)) }
+  private init(_ audit: FolderAudit) {
+    self.init(
+      FolderStore(audit.store), isLive: audit.isLive,
+      catalogName: audit.store.isShared ? "catalog" : FolderAudit.catalogFile,
+      confirm: { () throws(StorageError) in try audit.checkIdentity() },
+      audit: { (catalog, report, isWanted) throws(StorageError) in try audit.run(catalog, &report, while: isWanted) })
   }
+}
 
-  /// Reads the file.
-  package func sha256(of key: ObjectKey, bytes: Int64) throws(StorageError) -> FoundFile<String> {
-    try found { () throws(StorageError) in
-      try FileDescriptor(path: store.path(of: key), flags: O_RDONLY).digest().sha256
-    }
-  }
+/// Reports what is in a folder of media and no row names.
+private struct FolderAudit: Sendable {
+  let store: MediaStore
+  let isLive: Bool
+  /// The ID that a shared folder must keep; nil if it has none.
+  let identity: String?
 
-  /// Looks into the file itself.
-  package func fault(in key: ObjectKey, _ fault: (String) -> String?) throws(StorageError) -> FoundFile<String?> {
-    guard store.look(at: key) == .absent else { return .present(fault(store.path(of: key))) }
-    try checkIdentity()
-    return .absent
-  }
+  static let catalogFile = "catalog.sqlite"
 
-  /// True without a folder, because its missing files are reported.
-  package func isDescribed(_ recording: Recording) -> Bool {
-    recording.audioFile == nil || store.isDescribed(recording)
-      || !FileSystem.isFolder(store.folder(of: recording.id))
-  }
-
-  /// Adds up the files of all writers.
-  package func hasBytes(of upload: Upload, _ catalog: Catalog) throws(StorageError) -> Bool {
-    guard !store.isShared else {
-      return try store.hasBytes(of: catalog.segments(of: upload.id), upTo: upload.offset)
-    }
-    return try (store.lengthOfPart(of: upload.id) ?? -1) >= upload.offset
-  }
-
-  private func found<Content>(_ body: () throws(StorageError) -> Content) throws(StorageError) -> FoundFile<Content> {
-    do throws(StorageError) { return .present(try body()) } catch {
-      guard case .io(let operation, _, let number) = error else { return .unreadable(reason: "\(error)") }
-      guard [ENOENT, ENOTDIR].contains(number) else {
-        return .unreadable(reason: "\(operation) failed (errno \(number))")
-      }
-    }
-    try checkIdentity()
-    return .absent
-  }
-
-  /// Throws if a shared folder isn't the right one any more, because its disk was unmounted: then nothing is missing.
-  private func checkIdentity() throws(StorageError) {
+  /// Throws if a shared folder isn't the right one any more, because its disk was unmounted.
+  func checkIdentity() throws(StorageError) {
     guard let identity else { return }
     guard try store.knownID() == identity else { throw .otherMedia(path: store.directory) }
   }
 
-  // MARK: What is there
-
   /// Looks into every folder.
-  package func audit(
+  func run(
     _ catalog: Catalog, _ report: inout DataCheck.Report, while isWanted: () -> Bool
   ) throws(StorageError) {
     let recordings = try names(in: "recordings")
@@ -192,7 +150,7 @@ package struct CheckedFolder: CheckedMedia {
         // The upload was canceled just now.
         continue
       }
-      report.add("row_missing", path(of: id), "The catalog has no row for this upload.")
+      report.add("row_missing", FolderStore(store).path(of: id), "The catalog has no row for this upload.")
     }
   }
 
@@ -217,13 +175,13 @@ extension DataCheck {
   ) throws(StorageError) -> Report {
     var report = Report()
     guard let view = try openCatalog(of: store, &report) else { return report }
-    let rest = try run(CheckedFolder(store, isLive: view.isLive), of: view.catalog, progress: progress)
+    let rest = try run(CheckedStore(store, isLive: view.isLive), of: view.catalog, progress: progress)
     report.add(rest)
     return report
   }
 
   private func openCatalog(of store: MediaStore, _ report: inout Report) throws(StorageError) -> CatalogView? {
-    let name = CheckedFolder.catalogFile
+    let name = FolderAudit.catalogFile
     do {
       let view = try CatalogView(path: store.catalogPath)
       if view.isNew, FileSystem.isFolder(store.recordings), try store.hasRecordings() {
