@@ -337,7 +337,7 @@ package final class Service: Sendable {
     await jobs
     await context.webhooks.stop()
     catalog.stopListeningToOthers()
-    context.scratch.removeIntakeFolders()
+    context.scratch.disk.removeIntakeFolders()
     do { try context.deletionClock.remember() } catch {
       context.log.failure("the clock could not be noted", ["error": logText(error)])
     }

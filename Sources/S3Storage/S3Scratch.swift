@@ -3,7 +3,8 @@ import Storage
 /// The disk of a node for files in progress, which its cache shares: what the cache can evict counts as free, and room
 /// that is reserved for fetches doesn't.
 package struct S3Scratch: Scratch {
-  private let disk: MediaStore
+  /// The folders.
+  package let disk: MediaStore
   private let cache: BlockCache
   private let freeBytesOfDisk: @Sendable () throws(StorageError) -> Int64
 
@@ -32,35 +33,7 @@ package struct S3Scratch: Scratch {
     try cache.checkWritable()
   }
 
-  /// Creates a file for receiving an upload.
-  package func receive() throws(StorageError) -> IncomingFile { try disk.receive() }
-
-  /// Returns the path of an empty folder.
-  package func takeIntakeFolder() throws(StorageError) -> String { try disk.takeIntakeFolder() }
-
-  /// Empties a folder for the next worker.
-  package func giveBack(intakeFolder path: String) { disk.giveBack(intakeFolder: path) }
-
-  /// Removes these folders.
-  package func removeIntakeFolders() { disk.removeIntakeFolders() }
-
   /// Creates a job's work folder unless it exists. Returns its path.
   @discardableResult
   package func makeWorkFolder(of id: JobID) throws(StorageError) -> String { try disk.makeWorkFolder(of: id) }
-
-  /// Writes a file into a job's work folder.
-  package func write(_ bytes: [UInt8], toWorkFile path: String) throws(StorageError) {
-    try disk.write(bytes, toWorkFile: path)
-  }
-
-  /// Returns the content of a file that a job may have written.
-  package func contents(ofWorkFile path: String, limit: Int64) throws(StorageError) -> [UInt8]? {
-    try disk.contents(ofWorkFile: path, limit: limit)
-  }
-
-  /// Removes an attempt's files in its job's work folder.
-  package func removeWork(of token: AttemptToken) { disk.removeWork(of: token) }
-
-  /// Removes a job's work folder with its contents.
-  package func removeWorkFolder(of id: JobID) { disk.removeWorkFolder(of: id) }
 }

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A disk for files in progress that fails as tests say, and counts how often its free space is looked at.
 final class TestDisk: Scratch {
-  private let store: MediaStore
+  let disk: MediaStore
   let looks = Atomic(0)
   /// How many bytes are free; nil for those of the real disk.
   let free = Mutex<Int64?>(nil)
@@ -13,17 +13,17 @@ final class TestDisk: Scratch {
   /// What making a job's folder throws, and how often.
   let making = Mutex<(error: StorageError, count: Int)?>(nil)
 
-  init(_ store: MediaStore) { self.store = store }
+  init(_ disk: MediaStore) { self.disk = disk }
 
   func freeBytes() throws(StorageError) -> Int64 {
     looks.add(1, ordering: .relaxed)
     if let bytes = free.withLock({ $0 }) { return bytes }
-    return try store.freeBytes()
+    return try disk.freeBytes()
   }
 
   func checkReceiving() throws(StorageError) {
     if let error = check.withLock({ $0 }) { throw error }
-    try store.checkReceiving()
+    try disk.checkReceiving()
   }
 
   func makeWorkFolder(of id: JobID) throws(StorageError) -> String {
@@ -33,22 +33,6 @@ final class TestDisk: Scratch {
       return error
     }
     if let error { throw error }
-    return try store.makeWorkFolder(of: id)
+    return try disk.makeWorkFolder(of: id)
   }
-
-  func receive() throws(StorageError) -> IncomingFile { try store.receive() }
-  func takeIntakeFolder() throws(StorageError) -> String { try store.takeIntakeFolder() }
-  func giveBack(intakeFolder path: String) { store.giveBack(intakeFolder: path) }
-  func removeIntakeFolders() { store.removeIntakeFolders() }
-
-  func write(_ bytes: [UInt8], toWorkFile path: String) throws(StorageError) {
-    try store.write(bytes, toWorkFile: path)
-  }
-
-  func contents(ofWorkFile path: String, limit: Int64) throws(StorageError) -> [UInt8]? {
-    try store.contents(ofWorkFile: path, limit: limit)
-  }
-
-  func removeWork(of token: AttemptToken) { store.removeWork(of: token) }
-  func removeWorkFolder(of id: JobID) { store.removeWorkFolder(of: id) }
 }

@@ -66,7 +66,7 @@ import Waveform
     let repairs = WaveformRepairs(
       catalog: bench.catalog, blobs: bench.store, runner: bench.runner, log: ServiceLog(bench.logged.logger))
     return WaveformTable(
-      catalog: bench.catalog, blobs: bench.store, growingWaveforms: bench.store, live: bench.runner.live,
+      catalog: bench.catalog, blobs: bench.store, disk: bench.store, live: bench.runner.live,
       work: StoreQueue(on: WorkQueue(label: "table")), localWork: WorkQueue(label: "disk"), repairs: repairs,
       readers: bench.context.readers, openFile: openFile)
   }
@@ -82,7 +82,7 @@ import Waveform
     let repairs = WaveformRepairs(
       catalog: bench.catalog, blobs: blobs, runner: bench.runner, log: ServiceLog(bench.logged.logger))
     let table = WaveformTable(
-      catalog: bench.catalog, blobs: blobs, growingWaveforms: bench.store, live: bench.runner.live, work: store,
+      catalog: bench.catalog, blobs: blobs, disk: bench.store, live: bench.runner.live, work: store,
       localWork: WorkQueue(label: "disk"), repairs: repairs, readers: bench.context.readers)
     blobs.atHand.withLock { $0 = true }
     let waveform = try await table.open(recording.id)

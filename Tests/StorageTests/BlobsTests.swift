@@ -12,7 +12,7 @@ import Testing
   private let catalog: Catalog
   private let store: BlobsEngine.Opened
   private var blobs: any Blobs { store.blobs }
-  private var scratch: any Scratch { store.scratch }
+  private var scratch: MediaStore { store.scratch }
 
   init() throws {
     folder = try TemporaryFolder()

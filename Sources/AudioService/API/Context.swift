@@ -22,7 +22,6 @@ final class Context: Sendable {
   let blobs: any Blobs
   let scratch: any Scratch
   let spool: any UploadSpool
-  let growingWaveforms: any GrowingWaveforms
   let runner: JobRunner
   let probes: ProbeLane
   let drawings: FairLane
@@ -73,7 +72,7 @@ final class Context: Sendable {
       waiting: .init(name: "waiting_labels", total: 64, perClient: 16))
     self.media = media
     redirects = configuration.cluster.bucket.redirects
-    (blobs, scratch, spool, growingWaveforms) = (media.blobs, media.scratch, media.spool, media.growingWaveforms)
+    (blobs, scratch, spool) = (media.blobs, media.scratch, media.spool)
     erasure = Erasure(catalog, log)
     deletionClock = DeletionClock(catalog, log)
     questions = UploadQuestions(configuration, log: log) { catalog.time }
@@ -135,7 +134,7 @@ final class Context: Sendable {
       ForwardedWaveforms(secret: $0, live: live, log: log) { catalog.time }
     }
     waveforms = WaveformTable(
-      catalog: catalog, blobs: blobs, growingWaveforms: growingWaveforms, live: runner.live, work: storeWork,
+      catalog: catalog, blobs: blobs, disk: scratch.disk, live: runner.live, work: storeWork,
       localWork: work, repairs: WaveformRepairs(catalog: catalog, blobs: blobs, runner: runner, log: log),
       readers: readers)
     batches = BatchRunner(catalog, work)

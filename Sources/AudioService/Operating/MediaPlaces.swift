@@ -6,7 +6,6 @@ struct MediaPlaces: Sendable {
   let blobs: any Blobs
   let scratch: any Scratch
   let spool: any UploadSpool
-  let growingWaveforms: any GrowingWaveforms
   let descriptions: any DescriptionStore
   /// The folder with everything; nil with a bucket.
   let folder: MediaStore?
@@ -18,14 +17,13 @@ struct MediaPlaces: Sendable {
   /// Everything in one folder. `blobs` and `scratch` replace what jobs and handlers see of it, for tests.
   init(_ store: MediaStore, blobs: (any Blobs)? = nil, scratch: (any Scratch)? = nil) {
     (self.blobs, self.scratch) = (blobs ?? store, scratch ?? store)
-    (spool, growingWaveforms, descriptions) = (store, store, store)
+    (spool, descriptions) = (store, store)
     (folder, bucket, disk) = (store, nil, store)
   }
 
   /// A bucket and a disk.
   init(_ media: S3Media) {
     (blobs, scratch, spool, descriptions) = (media.blobs, media.scratch, media.spool, media.blobs)
-    growingWaveforms = OwnGrowingWaveforms(on: media.disk)
     (folder, bucket, disk) = (nil, media, media.disk)
   }
 

@@ -34,7 +34,7 @@ struct DenoisePreviews: Sendable {
     let (scratch, id) = (context.scratch, JobID(at: caller.catalog.time))
     let folder = try await context.work.run { () throws(StorageError) in try scratch.makeWorkFolder(of: id) }
     // The response's file stays open, and thus readable, after its folder is removed.
-    defer { context.work.start { scratch.removeWorkFolder(of: id) } }
+    defer { context.work.start { scratch.disk.removeWorkFolder(of: id) } }
     let output = folder + "/preview.\(form.format.rawValue)"
     var wanted = asked
     wanted.format = form.format
@@ -47,7 +47,8 @@ struct DenoisePreviews: Sendable {
     work.noiseRegions = asked.noise == nil ? source.noiseRegions : nil
     if let profile {
       let path = folder + "/profile.json"
-      try await context.work.run { () throws(StorageError) in try scratch.write(profile.spectrum, toWorkFile: path) }
+      try await context.work.run { () throws(StorageError) in try scratch.disk.write(profile.spectrum, toWorkFile: path)
+      }
       work.profilePath = path
     }
     try await context.report(of: .denoise(work), on: sound, source, for: client)

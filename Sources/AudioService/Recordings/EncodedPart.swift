@@ -56,7 +56,7 @@ final class EncodedPart: Sendable {
     // Not before the child has ended, because it would write the file again.
     Task { [child, context, folder] in
       _ = await child.result
-      context.work.start { context.scratch.removeWorkFolder(of: folder) }
+      context.work.start { context.scratch.disk.removeWorkFolder(of: folder) }
     }
   }
 

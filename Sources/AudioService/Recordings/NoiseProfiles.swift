@@ -177,14 +177,14 @@ struct NoiseProfiles: Sendable {
     try DenoiseRequests.check(noise, fits: source.format)
     let (scratch, job) = (context.scratch, JobID(at: caller.catalog.time))
     let folder = try await context.work.run { () throws(StorageError) in try scratch.makeWorkFolder(of: job) }
-    defer { context.work.start { scratch.removeWorkFolder(of: job) } }
+    defer { context.work.start { scratch.disk.removeWorkFolder(of: job) } }
     let output = folder + "/profile.json"
     var work = NoiseProfileWork(noise, name: nil, output: output)
     work.noiseRegions = noise == nil ? source.noiseRegions : nil
     try await context.report(of: .noiseProfile(work), on: sound, source, for: caller.client)
     return try await context.work.run {
       // Without the file that the reader reported, there is nothing to parse, which fails like a damaged one.
-      let bytes = try scratch.contents(ofWorkFile: output, limit: Int64(NoiseProfileFile.byteLimit)) ?? []
+      let bytes = try scratch.disk.contents(ofWorkFile: output, limit: Int64(NoiseProfileFile.byteLimit)) ?? []
       return try KeptProfile(
         try NoiseProfileFile(bytes), name: name ?? Self.defaultName, of: source.id, at: caller.catalog.time)
     }

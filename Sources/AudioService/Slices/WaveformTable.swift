@@ -14,7 +14,7 @@ final class WaveformTable: Sendable {
   private let growing: Cache<Owned<Recording>, AttemptToken?, PyramidFile>
   private let catalog: Catalog
   private let blobs: any Blobs
-  private let growingWaveforms: any GrowingWaveforms
+  private let disk: MediaStore
   private let live: LiveJobs
   private let work: StoreQueue
   /// For what needs the disk and the catalog only.
@@ -26,7 +26,7 @@ final class WaveformTable: Sendable {
   /// `limit` is the maximum number of open files of each kind. `openFile` is for tests that change something at that
   /// moment.
   init(
-    catalog: Catalog, blobs: any Blobs, growingWaveforms: any GrowingWaveforms, live: LiveJobs, work: StoreQueue,
+    catalog: Catalog, blobs: any Blobs, disk: MediaStore, live: LiveJobs, work: StoreQueue,
     localWork: WorkQueue, repairs: WaveformRepairs, readers: SampleReaders,
     limit: Int = 256,
     openFile: @escaping @Sendable (String) throws(WaveformError) -> PyramidFile = { path throws(WaveformError) in
@@ -35,7 +35,7 @@ final class WaveformTable: Sendable {
   ) {
     self.catalog = catalog
     self.blobs = blobs
-    self.growingWaveforms = growingWaveforms
+    self.disk = disk
     self.live = live
     (self.work, self.localWork) = (work, localWork)
     self.repairs = repairs
@@ -276,7 +276,7 @@ final class WaveformTable: Sendable {
     guard let attempt = job.writer else { return nil }
     let owned = Owned(recording.id, of: recording.tenant)
     if let known = growing[owned] { return known }
-    guard let file = try growingWaveforms.growingWaveform(of: attempt),
+    guard let file = disk.growingWaveform(of: attempt),
       let pyramid = try openIfThere(file) ?? openIfThere(try blobs.localFile(attempt.waveformKey(of: recording.id)))
     else { return nil }
     growing.keep(pyramid, for: owned, version: attempt)

@@ -86,7 +86,7 @@ struct DirectUploads: Sendable {
   /// store.
   private func receive(_ request: HTTPRequest, _ share: AnnouncedBytes.Share) async throws -> Received {
     let (scratch, isAnnounced) = (context.scratch, request.body.declaredLength != nil)
-    let file = try await context.work.run { () throws(StorageError) in try scratch.receive() }
+    let file = try await context.work.run { () throws(StorageError) in try scratch.disk.receive() }
     do {
       let name = try await read(request) { piece in
         if !isAnnounced { try share.grow(by: Int64(piece.count)) }

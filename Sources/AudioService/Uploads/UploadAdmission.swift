@@ -63,8 +63,8 @@ struct UploadAdmission: Sendable {
     guard configuration.takesInShortUploads, file.byteCount <= Self.shortBytes, runner.mayWorkEarly(for: client) else {
       return try await body(Intake(probe: probe(path: file.path, bytes: file.byteCount, for: client)), nil)
     }
-    let folder = try await work.run { [scratch] () throws(StorageError) in try scratch.takeIntakeFolder() }
-    defer { work.start { [scratch] in scratch.giveBack(intakeFolder: folder) } }
+    let folder = try await work.run { [scratch] () throws(StorageError) in try scratch.disk.takeIntakeFolder() }
+    defer { work.start { [scratch] in scratch.disk.giveBack(intakeFolder: folder) } }
     let early = EarlyWaveform(of: id, for: client, in: folder, at: time)
     let intake = try await probes.probe(path: file.path, bytes: file.byteCount, for: client, building: early)
     try await checkDisk(

@@ -29,7 +29,7 @@ enum DenoiseJob: JobDefinition {
     guard let id = KeptProfileID(name),
       let profile = try catalog.of(attempt.job.tenant).noiseProfile(id, evenDeleted: true)
     else { throw JobsError.noiseProfileIsGone(name) }
-    try scratch.write(profile.spectrum, toWorkFile: profilePath(of: attempt))
+    try scratch.disk.write(profile.spectrum, toWorkFile: profilePath(of: attempt))
   }
 
   /// Whether this node has the weights for which the job was planned, if it needs any.

@@ -89,7 +89,7 @@ enum WaveformJob: JobDefinition {
   static func embeddedTracks(
     of recording: RecordingID, in path: String, _ scratch: any Scratch, at time: Timestamp
   ) throws(StorageError) -> [(track: LabelTrack, chunks: [LabelChunk])] {
-    guard let bytes = try scratch.contents(ofWorkFile: path, limit: Int64(EmbeddedLabels.documentLimit)),
+    guard let bytes = try scratch.disk.contents(ofWorkFile: path, limit: Int64(EmbeddedLabels.documentLimit)),
       // Only a decoder that was taken over writes something else.
       let found = try? EmbeddedLabels(parsing: bytes)
     else { return [] }

@@ -86,7 +86,7 @@ struct JobRecords: Sendable {
     _ attempt: ClaimedJob, hasWritten: Bool = false, afterSeconds seconds: Double? = nil
   ) -> JobLifecycle.Recorded {
     // The next attempt needs the room that these files take.
-    scratch.removeWork(of: attempt.token)
+    scratch.disk.removeWork(of: attempt.token)
     do {
       let outcome =
         if let seconds {
@@ -146,7 +146,7 @@ struct JobRecords: Sendable {
     let (id, token) = (attempt.job.id, attempt.token)
     // Before the row is written: if the attempt has filled the disk, the catalog has no room either. No row names these
     // files.
-    scratch.removeWork(of: token)
+    scratch.disk.removeWork(of: token)
     do {
       let (error, progress) = (RowJSON.text(jobError(failure)), live[id]?.fraction ?? 0)
       let outcome = try writing { () throws(StorageError) in
@@ -166,7 +166,7 @@ struct JobRecords: Sendable {
 
   /// Removes the files of a job without a result, and the folder of the recording it was producing.
   func removeLeftovers(of job: Job) {
-    scratch.removeWorkFolder(of: job.id)
+    scratch.disk.removeWorkFolder(of: job.id)
     guard let output = job.output else { return }
     do { try blobs.discard(output) } catch {
       log.failure("a folder could not be removed", ["recording": output.text, "error": "\(error)"])
@@ -175,7 +175,7 @@ struct JobRecords: Sendable {
 
   private func succeeded(_ job: Job) -> JobLifecycle.Recorded {
     log.job(job)
-    scratch.removeWorkFolder(of: job.id)
+    scratch.disk.removeWorkFolder(of: job.id)
     return .over(with: [])
   }
 
@@ -195,12 +195,12 @@ struct JobRecords: Sendable {
     if now.hasWon(attempt.token) { return succeeded(now) }
     // Only a damaged catalog has lost the recording of a job that holds on.
     if now.token == attempt.token { return fail(attempt, JobLifecycle.gaveUp, hasWritten: true) }
-    scratch.removeWork(of: attempt.token)
+    scratch.disk.removeWork(of: attempt.token)
     blobs.removeResults(of: attempt.token, in: now.resultRecording)
     switch now.state {
     case .cancelled: return .unwanted(now)
     case .failed: removeLeftovers(of: now)
-    case .succeeded: scratch.removeWorkFolder(of: now.id)
+    case .succeeded: scratch.disk.removeWorkFolder(of: now.id)
     case .queued, .running: break
     }
     return .lost

@@ -3,7 +3,7 @@ import Glibc
 // In a folder, an object's key is its path, so finding one costs the making of a string, and the scratch disk is the
 // same, so an object begins with a rename.
 
-extension MediaStore: Blobs, Scratch, UploadSpool, GrowingWaveforms {
+extension MediaStore: Blobs, UploadSpool {
   /// Returns the file of an object, whether or not it exists. Costs the making of a string.
   package func localFile(_ key: ObjectKey) -> LocalFile { LocalFile(path: path(of: key)) }
 
@@ -38,9 +38,15 @@ extension MediaStore: Blobs, Scratch, UploadSpool, GrowingWaveforms {
   /// Returns true: the object is here.
   package func isAtHand(_ key: ObjectKey, _ ranges: [Range<Int64>]) -> Bool { true }
 
-  /// Returns the file that an attempt writes its waveform to, whether or not it exists. Costs the making of a string.
+  /// Returns the file that an attempt writes its waveform to; nil if each node has its own disk and the job isn't on
+  /// this one: then only its progress is known here, and the node that writes it answers for this one. The file may not
+  /// exist yet, or may have become an object meanwhile.
+  ///
+  /// Costs the making of a string in a folder of recordings.
   package func growingWaveform(of token: AttemptToken) -> LocalFile? {
-    LocalFile(path: "\(workFolder(of: token.job))/\(token.workName("pyramid"))")
+    let folder = workFolder(of: token.job)
+    guard hasMedia || FileSystem.isFolder(folder) else { return nil }
+    return LocalFile(path: "\(folder)/\(token.workName("pyramid"))")
   }
 
   func path(of key: ObjectKey) -> String { "\(recordings)/\(key.recording.text)/\(key.name)" }

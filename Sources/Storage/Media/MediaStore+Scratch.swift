@@ -9,7 +9,7 @@ extension MediaStore {
   ///
   /// Throws `.inUse` if another process has it, or if it is a data folder.
   package convenience init(scratch directory: String) throws(StorageError) {
-    self.init(in: directory, node: nil)
+    self.init(in: directory, node: nil, hasMedia: false)
     if isShared || FileSystem.identity(of: catalogPath) != nil || FileSystem.isFolder(recordings) {
       throw .inUse(path: directory)
     }
@@ -35,19 +35,5 @@ extension MediaStore {
   package func makeTemporaryPart() throws(StorageError) -> UploadPart {
     try checkClaim()
     return try UploadPart(path: "\(uploads)/\(UUIDv7().text).part", flags: O_CREAT | O_EXCL, isTemporary: true)
-  }
-}
-
-/// The waveforms that this node's jobs write on its own disk. Those of other nodes are copied over the network, if at
-/// all.
-package struct OwnGrowingWaveforms: GrowingWaveforms {
-  private let scratch: MediaStore
-
-  /// Reads the work folders on a disk.
-  package init(on scratch: MediaStore) { self.scratch = scratch }
-
-  /// Returns the file that an attempt writes its waveform to; nil if the job has no folder here.
-  package func growingWaveform(of token: AttemptToken) -> LocalFile? {
-    FileSystem.isFolder(scratch.workFolder(of: token.job)) ? scratch.growingWaveform(of: token) : nil
   }
 }

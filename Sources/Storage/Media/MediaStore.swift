@@ -56,6 +56,8 @@ package final class MediaStore: Sendable {
   /// The name of this process among those that share the directory, which may be on another machine's disk; nil if this
   /// process has it for itself.
   package let node: String?
+  /// Whether recordings are in the directory, too, and not only files in progress.
+  let hasMedia: Bool
 
   let incoming: String
   let uploads: String
@@ -92,9 +94,8 @@ package final class MediaStore: Sendable {
     self.init(in: directory, node: nil)
   }
 
-  init(in directory: String, node: String?) {
-    self.directory = directory
-    self.node = node
+  init(in directory: String, node: String?, hasMedia: Bool = true) {
+    (self.directory, self.node, self.hasMedia) = (directory, node, hasMedia)
     incoming = directory + "/incoming" + (node.map { "/" + $0 } ?? "")
     lockPath = node.map { "\(directory)/nodes/\($0).lock" } ?? directory + "/lock"
     uploads = directory + "/uploads"
