@@ -28,6 +28,27 @@ import Testing
     #expect(try catalog.recording(id) == data.recordings[1])
   }
 
+  @Test("a backup has the files that rows name, the maps beside sounds, and no others", arguments: [true, false])
+  func files(isDamaged: Bool) throws {
+    let id = data.recordings[1].id
+    for name in ["audio.wav.map", "working-1.flac", "waveform-1.pyramid", "converted-1.mp3", "notes.txt"] {
+      try write("file", to: data.store.folder(of: id) + "/" + name)
+    }
+    try data.execute(
+      """
+      UPDATE recordings SET working_key = 'recordings/\(id)/working-1.flac', waveform_state = 'ready',
+        waveform_key = 'recordings/\(id)/waveform-1.pyramid' WHERE id = '\(id)'
+      """)
+    if isDamaged { try data.execute("UPDATE recordings SET working_key = working_key || char(10) WHERE id = '\(id)'") }
+    let report = try Backup(of: data.path, to: backup).make()
+    let working = isDamaged ? [] : ["working-1.flac"]
+    #expect(
+      try FileSystem.names(in: backup + "/recordings/\(id)").filter { !$0.hasPrefix("recording-") }.sorted()
+        == ["audio.wav", "audio.wav.map", "waveform-1.pyramid"] + working)
+    #expect(report.recordings == 3 && report.damaged == [])
+    #expect(try Restoration(of: backup, to: data.folder("restored")).run().damaged == [])
+  }
+
   @Test("audio missing from the disk is reported")
   func lostAudio() throws {
     try FileSystem.remove(data.store.folder(of: data.recordings[1].id) + "/audio.wav")

@@ -136,7 +136,11 @@ private struct BackupContents {
       return
     }
     if found != recording.sha256 { report.damaged.append(recording.id) }
-    for key in items.dropFirst().map(\.key) + entry.maps { _ = try copy("\(key)", from: source) }
+    // A damaged row may name a file twice, or another recording's.
+    let keys = Set(items.map(\.key) + entry.maps).filter {
+      $0.recording == recording.id && $0.descriptionVersion == nil
+    }
+    for key in keys where key != audio.key { _ = try copy("\(key)", from: source) }
     let description = "\(recording.descriptionKey)"
     try FileSystem.replace(folder + "/" + description, with: recording.describedJSON)
     try add(description, digest(description))
@@ -151,7 +155,7 @@ private struct BackupContents {
     try FileSystem.makeFolder(folder + "/" + inner)
     let names: [String]
     do { names = try FileSystem.names(in: source + "/" + inner) } catch .io(_, _, ENOENT) { return }
-    for name in names where Backup.isOwnFile(name) { _ = try copy(inner + "/" + name, from: source) }
+    for name in names { _ = try copy(inner + "/" + name, from: source) }
     try FileSystem.syncFolder(folder + "/" + inner)
   }
 
@@ -216,8 +220,10 @@ private struct BackupContents {
     report.hasSecrets = true
   }
 
-  /// Copies a file, and returns its SHA-256; nil if it is missing.
+  /// Copies a file, and returns its SHA-256; nil if it is missing, or if a damaged row has given it a name that the
+  /// list of checksums can't have.
   private mutating func copy(_ inner: String, from source: String) throws(StorageError) -> String? {
+    guard Backup.isOwnFile(String(inner.split(separator: "/").last ?? "")) else { return nil }
     let (path, copy) = (source + "/" + inner, folder + "/" + inner)
     do {
       var isLinked = false
