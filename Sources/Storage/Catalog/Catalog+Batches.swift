@@ -134,9 +134,9 @@ extension TenantCatalog {
       try db.run(
         """
         UPDATE batches SET is_cancelled = 1, begun = total, cancelled = cancelled + total - begun,
-          finished_at = CASE WHEN succeeded + failed + cancelled + total - begun = total THEN ? END
+          finished_at = CASE WHEN succeeded + failed + cancelled + total - begun = total THEN \(whole.time.milliseconds) END
         WHERE id = ? AND tenant = ? AND finished_at IS NULL
-        """, [whole.time.milliseconds, id.text, tenant.name])
+        """, [id.text, tenant.name])
       return try Catalog.batch(id, of: tenant, db)
     }
   }
