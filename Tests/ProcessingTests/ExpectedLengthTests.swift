@@ -30,7 +30,7 @@ struct ExpectedLengthTests {
 
   @Test("three strengths stand for reductions, and noise that was found is followed if it certainly changes")
   func defaults() {
-    #expect(Strength.allCases.map(\.reductionDB) == [12, 18, 25])
+    #expect(Strength.allCases.map { $0.reductionDB(.mmseLSA) } == [12, 18, 25])
     #expect(DenoiseParameters.adaptation(asked: nil, noise: nil) == .ifCertain)
     #expect(DenoiseParameters.adaptation(asked: nil, noise: .quantile(0.2)) == nil)
     #expect(DenoiseParameters.adaptation(asked: true, noise: .quantile(0.2)) == .always)
