@@ -34,7 +34,8 @@ extension Catalog {
   /// Refused if the job has ended, another node runs it, its source is gone, it is postponed, as many jobs of its
   /// client run as may, or `suits` returns false (in the last three cases it is still queued).
   package func claim(
-    _ id: JobID, failed: Int? = nil, if suits: @Sendable (Job) -> Bool = { _ in true }, building: @Sendable (Job) -> RecordingID? = { _ in nil }
+    _ id: JobID, failed: Int? = nil, if suits: @Sendable (Job) -> Bool = { _ in true },
+    building: @Sendable (Job) -> RecordingID? = { _ in nil }
   ) throws(StorageError) -> Fenced<ClaimedJob> {
     let nonce = AttemptToken.newNonce()
     return try write(.statementLocks) { db in
