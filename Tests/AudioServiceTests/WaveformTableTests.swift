@@ -46,6 +46,7 @@ import Waveform
     #expect(response.status == .ok)
     #expect(response.fields["Stillwave-Complete"] == "false")
     #expect(Int(response.fields["Stillwave-Available-Frames"] ?? "") ?? 0 >= 19_000)
+    #expect(response.fields["Cache-Control"] == "no-store" && response.fields["ETag"] == nil)
   }
 
   @Test func aMissingFileLooksLikeAnUnreadRecording() async throws {
