@@ -10,10 +10,22 @@ package struct Label: Hashable, Sendable {
   package var words: [TimedWord]
   /// What names it in its track, as long as that is there; nil if it hasn't been given one.
   package var id: String?
+  /// In a box, because few of up to 200,000 labels have any.
+  private var boxedDetails: Boxed?
 
   /// Creates a label.
   package init(start: MediaTime, end: MediaTime, text: String, speaker: String? = nil, words: [TimedWord] = []) {
     (self.start, self.end, self.text, self.speaker, self.words) = (start, end, text, speaker, words)
+  }
+
+  private indirect enum Boxed: Hashable {
+    case details(LabelDetails)
+  }
+
+  /// What chapters and marks in a spectrogram have besides a text.
+  package var details: LabelDetails {
+    get { if case .details(let details) = boxedDetails { details } else { LabelDetails() } }
+    set { boxedDetails = newValue == LabelDetails() ? nil : .details(newValue) }
   }
 
   /// Returns what a recording that is cut to a window has of the label, with times from the window's start; nil if the
@@ -23,7 +35,9 @@ package struct Label: Hashable, Sendable {
     let words = words.compactMap { word in
       Self.part(of: word.start, word.end, from: start, to: end).map { TimedWord(start: $0, end: $1, text: word.text) }
     }
-    return Label(start: first, end: last, text: text, speaker: speaker, words: words)
+    var part = Label(start: first, end: last, text: text, speaker: speaker, words: words)
+    part.boxedDetails = boxedDetails
+    return part
   }
 
   private static func part(
@@ -34,6 +48,35 @@ package struct Label: Hashable, Sendable {
     let offset = -start.microseconds
     return (max(first, start).shifted(by: offset), min(last, end).shifted(by: offset))
   }
+}
+
+/// What chapters and marks in a spectrogram have besides a text.
+package struct LabelDetails: Hashable, Sendable {
+  /// The address of a picture.
+  package var image: String?
+  /// The address of a page.
+  package var url: String?
+  /// The place that a chapter is about.
+  package var location: LabelLocation?
+  /// Whether players don't list the chapter.
+  package var isHidden = false
+  /// The frequencies that a mark covers, in Hz, from 0, to a millionth; nil if it has no such limit.
+  package var minHz, maxHz: Double?
+
+  /// Creates details of nothing.
+  package init() {}
+
+  var texts: [String] { [image, url, location?.name, location?.geo, location?.osm].compactMap(\.self) }
+}
+
+/// A place of the world, as Podcasting 2.0 describes it.
+package struct LabelLocation: Hashable, Sendable {
+  /// Its name for people.
+  package var name: String?
+  /// A `geo:` URI (RFC 5870).
+  package var geo: String?
+  /// An object of OpenStreetMap, such as `R113314`.
+  package var osm: String?
 }
 
 /// A word or syllable of a label with its own time.
@@ -71,6 +114,8 @@ package struct LabelFile: Equatable, Sendable {
   package var language: String?
   /// The title that the file names.
   package var title: String?
+  /// The encoding in which the text was, by its name on the web.
+  package internal(set) var encoding = "UTF-8"
   /// The cues that are bad.
   package internal(set) var leftOut = LeftOutCues()
 

@@ -80,6 +80,7 @@ extension Label {
   var isTooLong: Bool {
     func isLong(_ text: String) -> Bool { text.utf8.count > LabelLimits.textBytes }
     return isLong(text) || speaker.map(isLong) ?? false || words.contains { isLong($0.text) }
+      || details.texts.contains(where: isLong)
   }
 
   /// The label with its texts cut to `LabelLimits.textBytes`.

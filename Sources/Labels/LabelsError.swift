@@ -37,6 +37,8 @@ package enum LabelsFault: Error, Equatable {
   case notText
   /// The content is none of the formats.
   case unknownFormat
+  /// The content is in another format, of this name.
+  case unreadFormat(String)
   case missingHeader
   /// A line that has no timestamps where the format needs them.
   case missingTimes(LabelFormat)
@@ -44,6 +46,10 @@ package enum LabelsFault: Error, Equatable {
   case negativeTime
   case timeTooLarge
   case endBeforeStart
+  /// An offset moves the label before the recording.
+  case endsBeforeZero
+  /// The lower frequency is above the higher one.
+  case bandUpsideDown
   case wordOutsideLabel
   case wordsRunBackward
   case tagsTooDeep(limit: Int)
@@ -54,6 +60,9 @@ package enum LabelsFault: Error, Equatable {
   /// Bytes of one text.
   case textTooLong(limit: Int)
 
+  case malformedXML
+  case xmlTooDeep(limit: Int)
+  case xmlHasDocumentType
   case malformedJSON
   case jsonTooDeep(limit: Int)
   case missingMember(String)
@@ -105,15 +114,18 @@ extension LabelsFault {
   /// A sentence that says what is wrong and what would be right.
   package var words: String {
     switch self {
-    case .notText: "a NUL byte; send text in UTF-8, in Latin-1, or in UTF-16 with a byte order mark."
+    case .notText: "a NUL byte; send text, in UTF-8 if possible."
     case .unknownFormat:
       "the content is none of \(LabelFormat.readable.map(\.rawValue).joined(separator: ", ")); name it with “format”."
+    case .unreadFormat(let name): "this is \(name), which is not read."
     case .missingHeader: "a WebVTT file begins with “WEBVTT”."
     case .missingTimes(let format): "this line must have times, as in “\(format.exampleLine)”."
     case .badTime: "this is not a time; write hours:minutes:seconds, or seconds, as the format has them."
     case .negativeTime: "a time must be 0 or later."
     case .timeTooLarge: "a time must be at most \(MediaTime.limit.microseconds / 1_000_000) s."
     case .endBeforeStart: "the end is before the start."
+    case .endsBeforeZero: "with the offset of the file, this ends before the recording begins."
+    case .bandUpsideDown: "the highest frequency is below the lowest one."
     case .wordOutsideLabel: "the word is outside its label; its times must be within those of the label."
     case .wordsRunBackward: "the words run backward; each must begin when the one before does, or later."
     case .tagsTooDeep(let limit): "tags are nested more than \(limit) deep."
@@ -121,6 +133,9 @@ extension LabelsFault {
     case .tooManyWords(let limit): "a track has at most \(limit) words with times."
     case .tooMuchText(let limit): "the texts of a track have at most \(limit) bytes."
     case .textTooLong(let limit): "a text has at most \(limit) bytes."
+    case .malformedXML: "this is not valid XML."
+    case .xmlTooDeep(let limit): "elements are nested more than \(limit) deep."
+    case .xmlHasDocumentType: "a document type (“<!DOCTYPE”) is not read; leave it out."
     case .malformedJSON: "this is not valid JSON."
     case .jsonTooDeep(let limit): "arrays and objects are nested more than \(limit) deep."
     case .missingMember(let name): "the object has no member “\(name)”."
@@ -137,11 +152,11 @@ extension LabelsFault {
   /// be misspelled in all of them.
   var isOfOneCue: Bool {
     switch self {
-    case .missingTimes, .badTime, .negativeTime, .timeTooLarge, .endBeforeStart, .wordOutsideLabel, .wordsRunBackward,
-      .tagsTooDeep, .textTooLong, .missingMember, .wrongType:
+    case .missingTimes, .badTime, .negativeTime, .timeTooLarge, .endBeforeStart, .endsBeforeZero, .bandUpsideDown,
+      .wordOutsideLabel, .wordsRunBackward, .tagsTooDeep, .textTooLong, .missingMember, .wrongType:
       true
-    case .notText, .unknownFormat, .missingHeader, .tooManyLabels, .tooManyWords, .tooMuchText, .malformedJSON,
-      .jsonTooDeep, .unknownMember, .repeatedMember:
+    case .notText, .unknownFormat, .unreadFormat, .missingHeader, .tooManyLabels, .tooManyWords, .tooMuchText,
+      .malformedXML, .xmlTooDeep, .xmlHasDocumentType, .malformedJSON, .jsonTooDeep, .unknownMember, .repeatedMember:
       false
     }
   }
@@ -151,12 +166,15 @@ extension LabelsFault {
     switch self {
     case .notText: "not_text"
     case .unknownFormat: "unknown_format"
+    case .unreadFormat: "unread_format"
     case .missingHeader: "missing_header"
     case .missingTimes: "missing_times"
     case .badTime: "bad_time"
     case .negativeTime: "negative_time"
     case .timeTooLarge: "time_too_large"
     case .endBeforeStart: "end_before_start"
+    case .endsBeforeZero: "ends_before_zero"
+    case .bandUpsideDown: "band_upside_down"
     case .wordOutsideLabel: "word_outside_label"
     case .wordsRunBackward: "words_run_backward"
     case .tagsTooDeep: "tags_too_deep"
@@ -164,6 +182,9 @@ extension LabelsFault {
     case .tooManyWords: "too_many_words"
     case .tooMuchText: "too_much_text"
     case .textTooLong: "text_too_long"
+    case .malformedXML: "malformed_xml"
+    case .xmlTooDeep: "xml_too_deep"
+    case .xmlHasDocumentType: "xml_has_document_type"
     case .malformedJSON: "malformed_json"
     case .jsonTooDeep: "json_too_deep"
     case .missingMember: "missing_member"

@@ -4,13 +4,23 @@ package enum LeftOut: String, CaseIterable, Sendable {
   case emptyLabels = "empty-labels"
   /// The ends of labels that overlap others.
   case ends
-  /// Line breaks within a text, which become spaces.
+  /// Limits of frequencies.
+  case frequencies
+  /// That a chapter isn't listed.
+  case hidden
+  /// Addresses of pictures.
+  case images
+  /// Line breaks within a text, which become spaces, or empty lines, which are removed.
   case lineBreaks = "line-breaks"
+  /// Places that chapters are about.
+  case locations
   /// Text that the format would read as markup.
   case markup
   /// The parts of times that are finer than the format's.
   case precision
   case speakers
+  /// Addresses of pages.
+  case urls
   /// The ends of words that overlap the next.
   case wordEnds = "word-ends"
   /// Times of words.
@@ -37,8 +47,23 @@ package struct WrittenLabels: Equatable, Sendable {
     case .lrc: self = LRC.write(labels)
     case .audacity: self = AudacityLabels.write(labels)
     case .chapters: self = PodcastChapters.write(labels)
-    case .whisper: preconditionFailure("the output of a recognizer is only read")
+    default: preconditionFailure("\(format) is only read")
     }
+    guard format != .json else { return }
+    for details in labels.lazy.map(\.details) where details != LabelDetails() {
+      leaveOut(details: details, butFrequencies: format == .audacity, butThoseOfChapters: format == .chapters)
+    }
+  }
+
+  /// Notes that details were left out, but perhaps some.
+  mutating func leaveOut(
+    details: LabelDetails, butFrequencies keepsFrequencies: Bool = false, butThoseOfChapters isPodcast: Bool = false
+  ) {
+    leaveOut(.frequencies, if: (details.minHz != nil || details.maxHz != nil) && !keepsFrequencies)
+    leaveOut(.hidden, if: details.isHidden && !isPodcast)
+    leaveOut(.images, if: details.image != nil && !isPodcast)
+    leaveOut(.locations, if: details.location != nil && !isPodcast)
+    leaveOut(.urls, if: details.url != nil && !isPodcast)
   }
 
   /// Notes that something was left out, if so.
@@ -72,6 +97,11 @@ package struct WrittenLabels: Equatable, Sendable {
     guard count > 0 else { return }
     write(ASCII.dot)
     write(rest, width: count)
+  }
+
+  /// Writes a frequency in Hz.
+  mutating func write(hz: Double, digits: Int = 0) {
+    if let sameNumber = MediaTime(seconds: hz) { write(seconds: sameNumber, digits: digits) }
   }
 
   /// Writes hours, minutes, seconds and milliseconds.

@@ -15,9 +15,10 @@ struct ConvertLabelsCommand: ParsableCommand {
     commandName: "convert",
     abstract: "Converts timed text from one format to another.",
     discussion: """
-      Reads WebVTT, SubRip, LRC (plain and enhanced), Audacity's labels, JSON of openai-whisper and WhisperX, \
-      Podcasting 2.0 chapters, and the service's own JSON; the content shows which. Writes all of them but Whisper's. \
-      The ending of OUT decides what is written: .vtt, .srt, .lrc, .json (the service's own) or .txt (Audacity). What \
+      Reads WebVTT, SubRip, SBV, LRC (plain and enhanced), TTML, SubStation Alpha, Audacity's labels, JSON and tables \
+      of Whisper and its relatives, chapters and transcripts of Podcasting 2.0, chapters of Podlove, lists of times and \
+      titles, and the service's own JSON; the content shows which. Writes WebVTT, SubRip, LRC, Audacity's labels, \
+      Podcasting 2.0 chapters and the service's own JSON. The ending of OUT decides what is written: .vtt, .srt, .lrc, .json (the service's own) or .txt (Audacity). What \
       the format can't hold is left out and named on standard error. “-” stands for standard input and output.
       """)
 

@@ -43,6 +43,21 @@ import Testing
     #expect(try await labels(#require(made.fields["Location"])) == Self.json)
   }
 
+  @Test("the encoding of a file is found, or that of the request, and named")
+  func encodings() async throws {
+    let cyrillic = [UInt8]("1\n00:01 --> 00:02\n".utf8) + [0xCF, 0xF0, 0xE8, 0xE2, 0xE5, 0xF2]
+    for (type, encoding, text) in [
+      ("application/octet-stream", "windows-1251", "Привет"), ("text/plain; charset=koi8-r", "KOI8-R", "оПХБЕР"),
+    ] {
+      let request = try HTTPRequest(
+        method: .post, target: tracks, fields: ["Content-Type": type], body: cyrillic, peer: "in-process")
+      let made = try await bench.responder.respond(to: request).response
+      #expect(made.status.code == 201 && made.fields["Stillwave-Encoding"] == encoding)
+      #expect(try await labels(#require(made.fields["Location"])).contains("\"text\":\"\(text)\""))
+    }
+    #expect(try await bench.send(.post, tracks, body: Self.srt, 201).fields["Stillwave-Encoding"] == "UTF-8")
+  }
+
   @Test("name and language come from the file if the request has none")
   func defaults() async throws {
     #expect(

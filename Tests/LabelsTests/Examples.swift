@@ -10,6 +10,17 @@ extension Label {
   init(_ start: Int64, _ end: Int64, _ text: String, _ speaker: String? = nil, words: [TimedWord] = []) {
     self.init(start: .ms(start), end: .ms(end), text: text, speaker: speaker, words: words)
   }
+
+  /// A label with details, of a place in Austin.
+  init(
+    _ start: Int64, _ end: Int64, _ text: String, image: String? = nil, url: String? = nil, place: String? = nil,
+    isHidden: Bool = false, minHz: Double? = nil, maxHz: Double? = nil
+  ) {
+    self.init(start, end, text)
+    (details.image, details.url, details.isHidden) = (image, url, isHidden)
+    (details.minHz, details.maxHz) = (minHz, maxHz)
+    details.location = place.map { LabelLocation(name: $0, geo: "geo:30,97") }
+  }
 }
 
 extension TimedWord {

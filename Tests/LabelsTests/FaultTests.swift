@@ -17,6 +17,7 @@ import Testing
   }
 
   private static let deepTags = String(repeating: "<b>", count: 10_000)
+  private static let isNoTime = LabelsFault.wrongType(expected: "a number of seconds")
   private static let deepArrays = "{\"labels\":" + String(repeating: "[", count: 10_000)
 
   @Test(
@@ -25,7 +26,30 @@ import Testing
       Case(nil, "Lorem ipsum\n", 1, 1, .unknownFormat),
       Case(nil, "", 1, 1, .unknownFormat),
       Case(nil, "\n\n {\"x\":1}", 1, 1, .unknownFormat),
-      Case(nil, "WEBVTT\n\n\u{0}", 3, 1, .notText),
+      Case(nil, "<SAMI>\n<BODY><SYNC Start=1><P>a", 1, 1, .unreadFormat("SAMI")),
+      Case(nil, "{10}{50}a", 1, 1, .unreadFormat("MicroDVD")),
+      Case(nil, "[10][50]a", 1, 1, .unreadFormat("MPL2")),
+      Case(nil, "Scenarist_SCC V1.0\n\n00:00:01:00\t9420", 1, 1, .unreadFormat("SCC")),
+      Case(nil, "{\"utterances\":[]}", 1, 1, .unreadFormat("the JSON of AssemblyAI")),
+      Case(nil, "<?xml version='1.0'?>\n<Chapters/>", 2, 1, .unreadFormat("Matroska's chapters in XML")),
+      Case(nil, "<!DOCTYPE tt [<!ENTITY a 'a'>]><tt/>", 1, 1, .xmlHasDocumentType),
+      Case(.ttml, String(repeating: "<tt>", count: 100_000), 1, 257, .xmlTooDeep(limit: 64)),
+      Case(.ttml, "<tt><body></tt></body>", 1, 11, .malformedXML),
+      Case(.ttml, "<tt><body><p>a</p></body></tt>", 1, 11, .missingTimes(.ttml)),
+      Case(.ttml, "<tt><body><p begin='2s' end='1s'>a</p></body></tt>", 1, 11, .endBeforeStart),
+      Case(.ttml, "<tt><body><p begin='1x'>a</p></body></tt>", 1, 11, .badTime),
+      Case(.podlove, "<chapters>\n<chapter title='a'/></chapters>", 2, 1, .missingMember("start")),
+      Case(.tsv, "start\tend\ttext\n1\tx\ta", 2, 3, .badTime),
+      Case(.csv, "2,1,a", 1, 3, .endBeforeStart),
+      Case(.csv, "2,1", 1, 1, .missingTimes(.csv)),
+      Case(.times, "00:01 a\nb", 2, 1, .missingTimes(.times)),
+      Case(.times, "00:61 a", 1, 1, .badTime),
+      Case(.ass, "[Events]\nDialogue: 0:00:02.00,0:00:01.00,,,a", 2, 22, .endBeforeStart),
+      Case(.sbv, "0:00:02.000,0:00:01.000\na", 1, 13, .endBeforeStart),
+      Case(.lrc, "[offset:2000]\n[00:00.50]a\n[00:01.00]b", 2, 1, .endsBeforeZero),
+      Case(.audacity, "1\t2\ta\n\\\t9\t8", 2, 1, .bandUpsideDown),
+      Case(
+        .json, "{\"labels\":[{\"start\":1,\"end\":2,\"text\":\"\",\"min_hz\":9,\"max_hz\":8}]}", 1, 61, .bandUpsideDown),
       Case(.vtt, "00:01.000 --> 00:02.000\na", 1, 1, .missingHeader),
       Case(.vtt, "WEBVTT\n\nid\nno times\n", 4, 1, .missingTimes(.vtt)),
       Case(.vtt, "WEBVTT\n\n00:01.000 --> 00:60.000\n", 3, 15, .badTime),
@@ -39,7 +63,8 @@ import Testing
       Case(.srt, "1\n00:00:01,000 --> 00:00:02,000\n\(deepTags)", 3, 193, .tagsTooDeep(limit: 64)),
       Case(.srt, "1\n00:00:01,000 -> 00:00:02,000\na\n", 2, 1, .missingTimes(.srt)),
       Case(.srt, "1\n00:00:01,000 --> \na\n", 2, 18, .badTime),
-      Case(.srt, "1\r\n00:00:01,000 --> 00:00:02,000\r\na\r\n\r\nb\r\n", 5, 1, .missingTimes(.srt)),
+      Case(.srt, "a\r\n\r\n1\r\n00:00:01,000 --> 00:00:02,000\r\nb\r\n", 1, 1, .missingTimes(.srt)),
+      Case(.srt, "1\n1:60:00.000 --> 1:60:01.000\na", 2, 1, .badTime),
       Case(.srt, "00:00:01,000 --> 99999999999:00:00,000", 1, 18, .timeTooLarge),
       Case(.lrc, "[00:12.00]a\nb\n", 2, 1, .missingTimes(.lrc)),
       Case(.lrc, ":name:value]", 1, 1, .missingTimes(.lrc)),
@@ -53,15 +78,15 @@ import Testing
       Case(.audacity, "2.0\t1.0\ta", 1, 5, .endBeforeStart),
       Case(.audacity, "-2.0\t1.0\ta", 1, 1, .negativeTime),
       Case(.audacity, "1e300\t1e301\ta", 1, 1, .timeTooLarge),
-      Case(.json, "{\"labels\":[\n{\"start\":NaN,\"end\":2,\"text\":\"\"}]}", 2, 10, .malformedJSON),
+      Case(.json, "{\"labels\":[\n{\"start\":NaN,\"end\":2,\"text\":\"\"}]}", 2, 10, isNoTime),
       Case(.json, "{\"labels\":[{\"start\":-1,\"end\":2,\"text\":\"\"}]}", 1, 21, .negativeTime),
       Case(.json, "{\"labels\":[{\"start\":3,\"end\":2,\"text\":\"\"}]}", 1, 29, .endBeforeStart),
-      Case(.json, "{\"labels\":[{\"start\":\"3\",\"end\":2}]}", 1, 21, .wrongType(expected: "a number of seconds")),
+      Case(.json, "{\"labels\":[{\"start\":\"3\",\"end\":2}]}", 1, 21, isNoTime),
       Case(.json, "{\"labels\":[{\"start\":1,\"end\":2}]}", 1, 12, .missingMember("text")),
       Case(.json, "{\"labels\":[{\"start\":1,\"start\":1}]}", 1, 32, .repeatedMember("start")),
       Case(
         .json, "{\"labels\":[{\"beginn\":1}]}", 1, 22,
-        .unknownMember("beginn", known: ["start", "end", "text", "speaker", "words", "id"])),
+        .unknownMember("beginn", known: membersOfLabel)),
       Case(.json, "{\"labels\":[]} x", 1, 15, .malformedJSON),
       Case(.json, "{\"labels\":[],}", 1, 14, .malformedJSON),
       Case(.json, "{}", 1, 1, .missingMember("labels")),
@@ -85,14 +110,14 @@ import Testing
       Case(.srt, "1\n-00:01 --> 00:02\na\n", 2, 1, .negativeTime),
       Case(.srt, "1\n00:02 --> 00:01\na\n", 2, 11, .endBeforeStart),
       Case(.lrc, "[ti:x]\n[NaN]a\n", 2, 1, .missingTimes(.lrc)),
-      Case(.whisper, "{\"segments\":[\n{\"start\":NaN,\"end\":2}]}", 2, 10, .malformedJSON),
+      Case(.whisper, "{\"segments\":[\n{\"start\":NaN,\"end\":2}]}", 2, 10, isNoTime),
       Case(.whisper, "{\"segments\":[\n{\"start\":-1,\"end\":2}]}", 2, 10, .negativeTime),
       Case(
         .whisper,
         "{\"segments\":[{\"start\":0,\"end\":9,\"words\":[{\"start\":5,\"end\":6,\"word\":\"a\"},\n"
           + "{\"start\":4,\"end\":6,\"word\":\"b\"}]}]}", 2, 1, .wordsRunBackward),
       Case(.whisper, "{\"segments\":[],\n\"x\":" + deepArrays.dropFirst(10), 2, 68, .jsonTooDeep(limit: 64)),
-      Case(.chapters, "{\"chapters\":[\n{\"startTime\":NaN}]}", 2, 14, .malformedJSON),
+      Case(.chapters, "{\"chapters\":[\n{\"startTime\":NaN}]}", 2, 14, isNoTime),
       Case(.chapters, "{\"chapters\":[\n{\"startTime\":-1}]}", 2, 14, .negativeTime),
       Case(.chapters, "{\"chapters\":[\n{\"startTime\":2,\"endTime\":1}]}", 2, 26, .endBeforeStart),
       Case(.chapters, "{\"chapters\":[],\n\"x\":" + deepArrays.dropFirst(10), 2, 68, .jsonTooDeep(limit: 64)),
@@ -123,6 +148,7 @@ import Testing
     arguments: [
       (.vtt, "WEBVTT\n\n00:01.000 --> 00:02.000\n", "<b"), (.vtt, "WEBVTT\n\n00:01.000 --> 00:02.000\n", "<v a></v> "),
       (.srt, "00:01 --> 00:02\n", "<i"), (.srt, "00:01 --> 00:02\n", "{\\a"), (.lrc, "[00:01.00]", "<1"),
+      (.ass, "[Events]\nDialogue: 0:00:01.00,0:00:02.00,,,", "{\\a"), (.sbv, "0:00:01.00,0:00:02.00\n", "[br"),
     ] as [(LabelFormat, String, String)])
   func unclosed(format: LabelFormat, head: String, tag: String) throws {
     let labels = try parse(head + String(repeating: tag, count: 20_000), format)
@@ -148,7 +174,16 @@ import Testing
       .audacity: "1,5\t2.5\ta\n\\\t1\t2\n",
       .whisper:
         #"{"segments":[{"start":1,"end":2,"words":[{"word":"a"},{"word":"b","start":1,"end":2}]}],"language":"en"}"#,
-      .chapters: #"{"chapters":[{"startTime":1,"endTime":null,"title":"a"}]}"#,
+      .chapters: #"{"chapters":[{"startTime":1,"endTime":null,"title":"a","toc":false,"location":{"name":"x"}}]}"#,
+      .tsv: "start\tend\ttext\n0\t2500\ta\n", .csv: "0,2500,\"a \"\"b\"\"\"\n",
+      .transcript: #"{"segments":[{"startTime":1,"endTime":2,"body":"a","speaker":"b"}]}"#,
+      .podlove: "<psc:chapters><psc:chapter start='00:01' title='&#xFC;&amp;' href='x'/></psc:chapters>",
+      .times: "• (00:01) - a\n[0:02:03]–0:02:04 b\n",
+      .ttml:
+        "<?xml?><!-- --><tt frameRate='25'><body begin='1s'><p dur='1s'>a<br/><span end='5f'>b</span></p></body></tt>",
+      .ass:
+        "[Script Info]\nTitle: x\n[Events]\nFormat: Start, End, Text\nDialogue: 0:00:01.00,0:00:02.00,{\\k5}a\\Nb\n",
+      .sbv: "0:00:01.000,0:00:02.000\na[br]b\n",
     ]
     let bytes = Array((examples[format] ?? "").utf8)
     #expect(!bytes.isEmpty)
@@ -159,6 +194,10 @@ import Testing
     }
   }
 }
+
+let membersOfLabel = [
+  "start", "end", "text", "speaker", "words", "id", "image", "url", "location", "hidden", "min_hz", "max_hz",
+]
 
 /// Expects that a file is refused with this fault, told in a sentence that begins with the place.
 func expect(

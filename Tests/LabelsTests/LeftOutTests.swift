@@ -24,7 +24,10 @@ import Testing
         format: .srt,
         text: "1\n00:00:02,000 --> 00:00:01,000\nA\n\n00:00:03,000 --> 00:00:04,000\nB\n\nC\nC\n\n"
           + "00:00:05,000 --> 00:00:06,000\n\(long)\n\n00:00:07,000 --> 00:00:08,000\nD",
-        kept: ["B", "D"], leftOut: [(2, 18, .endBeforeStart), (8, 1, .missingTimes(.srt)), (11, 1, tooLong)]),
+        kept: ["B\n\nC\nC", "D"], leftOut: [(2, 18, .endBeforeStart), (11, 1, tooLong)]),
+      Case(
+        format: .srt, text: "X\nX\n\n1\n00:00:01,000 -> 00:00:02,000\nA\n\n2\n00:00:03,000 --> 00:00:04,000\nB",
+        kept: ["B"], leftOut: [(1, 1, .missingTimes(.srt)), (5, 1, .missingTimes(.srt))]),
       Case(
         format: .vtt,
         text: "WEBVTT\n\n00:01.000 --> 00:02.000\nA\n\nx\ny\n00:03.000 --> 00:04.000\n<00:09.000>B\n\n"
@@ -78,7 +81,7 @@ import Testing
       ("00:00:02,000 --> 00:00:01,000\nA", .srt, .endBeforeStart),
       (
         #"{"labels":[{"start":1,"end":2,"text":"A"},{"start":1,"end":2,"txet":"B"}]}"#, .json,
-        .unknownMember("txet", known: ["start", "end", "text", "speaker", "words", "id"])
+        .unknownMember("txet", known: membersOfLabel)
       ),
       (#"{"labels":[{"start":1,"end":2,"text":"A"},{"start":2,"end":1,"text":"B"}"#, .json, .malformedJSON),
       ("[offset:x]\n[00:01.00]A", .lrc, .badTime),

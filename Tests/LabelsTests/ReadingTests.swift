@@ -113,14 +113,15 @@ import Testing
 
   private static let others = [
     Case(
-      "decimal commas, points and frequencies", .audacity, "1,5\t2,25\tab\tc \n\\\t100\t200\n3.000000\t3.000000\n",
-      [Label(1500, 2250, "ab\tc"), Label(3000, 3000, "")]),
+      "decimal commas, points and frequencies", .audacity,
+      "1,5\t2,25\tab\tc \n\\\t100\t200,5\n3.000000\t3.000000\n\\\t-1.000000\t900.0\n",
+      [Label(1500, 2250, "ab\tc", minHz: 100, maxHz: 200.5), Label(3000, 3000, "", maxHz: 900)]),
     Case(
       "the service's own JSON", .json,
       """
       {"labels": [{"start": 1e0, "end": 2.5, "text": " a\\r\\n\\n b\\u00e9 ", "speaker": null},
                   {"end": 1, "start": 0.25, "text": "x", "words": [{"start": 0.5, "end": 1, "text": "x"}]}]}
-      """, [Label(250, 1000, "x", words: [TimedWord(500, 1000, "x")]), Label(1000, 2500, "a\nbé")]),
+      """, [Label(250, 1000, "x", words: [TimedWord(500, 1000, "x")]), Label(1000, 2500, "a\n\nbé")]),
     Case(
       "openai-whisper", .whisper,
       """
@@ -143,7 +144,7 @@ import Testing
       ]),
     Case(
       "chapters without ends", .chapters,
-      #"{"version":"1.2.0","chapters":[{"startTime":60,"title":"B","url":"x"},{"startTime":0,"title":"A"}]}"#,
+      #"{"version":"1.2.0","chapters":[{"startTime":60,"title":"B","x":"y"},{"startTime":0,"title":"A"}]}"#,
       [Label(0, 60_000, "A"), Label(60_000, 60_000, "B")]),
     Case(
       "several words without times", .whisper,
@@ -171,17 +172,193 @@ import Testing
       [Label(1000, 3000, "A"), Label(1000, 3000, "B"), Label(3000, 3000, "C")]),
   ]
 
-  @Test("is read as people and programs write it", arguments: vtt + srt + lrc + others)
+  private static let lenient = [
+    Case(
+      "cues need no blank lines", .srt,
+      "1\n00:00:01,000 --> 00:00:02,000\none\n2\n00:00:03,000 --> 00:00:04,000\ntwo\n3\n00:00:05,000 --> 00:00:06,000\n3",
+      [Label(1000, 2000, "one"), Label(3000, 4000, "two"), Label(5000, 6000, "3")]),
+    Case(
+      "a text may have blank lines, and lines of digits", .srt,
+      "1\n00:00:00,000 --> 00:00:01,000\nA\n\n\nB\n7\n\n2\n00:00:01,000 --> 00:00:02,000\nC\n\n9\n",
+      [Label(0, 1000, "A\n\nB\n7"), Label(1000, 2000, "C\n\n9")]),
+    Case(
+      "without numbers, a line of digits is text", .srt, "00:01 --> 00:02\n42\n00:03 --> 00:04\nb",
+      [Label(1000, 2000, "42"), Label(3000, 4000, "b")]),
+    Case(
+      "fractions of milliseconds", .srt, "00:00:00.0006 --> 00:00:01.0006\na",
+      [Label(start: MediaTime(clamping: 600), end: MediaTime(clamping: 1_000_600), text: "a")]),
+    Case(
+      "a cue right behind the header", .vtt, "WEBVTT\n00:00.000 --> 00:01.000\nA\n\n00:01.000 --> 00:02.000\nB",
+      [Label(0, 1000, "A"), Label(1000, 2000, "B")]),
+    Case(
+      "arrows without blanks, or with many", .vtt,
+      "WEBVTT\n\n00:01.000-->00:02.000align:start\nno spaces\n\n00:03.000   \t-->\t  00:04.000\nmany blanks",
+      [Label(1000, 2000, "no spaces"), Label(3000, 4000, "many blanks")]),
+    Case(
+      "seconds alone", .vtt, "WEBVTT\n\n0.000 --> 3.480\n<v S1>A\n\n4.240 --> 66.600\nB",
+      [Label(0, 3480, "A", "S1"), Label(4240, 66_600, "B")]),
+    Case(
+      "a NUL is U+FFFD, and more blank lines separate cues", .vtt,
+      "WEBVTT\n\n\n\n\u{0}id\n00:01.000 --> 00:02.000\na\u{0}b\n\n\n00:03.000 --> 00:04.000\nc",
+      [Label(1000, 2000, "a\u{FFFD}b"), Label(3000, 4000, "c")]),
+  ]
+
+  private static let ofTools = [
+    Case(
+      "whisper.cpp", .whisper,
+      """
+      {"systeminfo":"AVX","params":{"language":"en"},"result":{"language":"en"},"transcription":[
+        {"timestamps":{"from":"00:00:00,000","to":"00:00:02,500"},"offsets":{"from":0,"to":2500},"text":" Good morning",
+         "tokens":[{"text":"[_BEG_]","offsets":{"from":0,"to":0},"id":50364,"p":0.9},
+           {"text":" Good","offsets":{"from":0,"to":1000}},{"text":" mor","offsets":{"from":1200,"to":1500}},
+           {"text":"ning","offsets":{"from":1500,"to":2500},"t_dtw":-1}]},
+        {"offsets":{"from":2500,"to":4000},"text":" and welcome"}]}
+      """,
+      [
+        Label(0, 2500, "Good morning", words: [TimedWord(0, 1000, "Good"), TimedWord(1200, 2500, "morning")]),
+        Label(2500, 4000, "and welcome"),
+      ]),
+    Case(
+      "OpenAI's words of the whole file", .whisper,
+      """
+      {"task":"transcribe","language":"english","duration":2.0,"text":"Hello world","segments":[
+        {"id":0,"start":0.0,"end":1.0,"text":"Hello world","avg_logprob":NaN,"x":[-Infinity,Infinity]},
+        {"start":1,"end":2,"text":"again"}],
+       "words":[{"word":"Hello","start":0.0,"end":0.5},{"word":"world","start":0.6,"end":1.0},
+        {"word":"again","start":1.2,"end":2.5}]}
+      """,
+      [
+        Label(0, 1000, "Hello world", words: [TimedWord(0, 500, "Hello"), TimedWord(600, 1000, "world")]),
+        Label(1000, 2000, "again", words: [TimedWord(1200, 2000, "again")]),
+      ]),
+    Case(
+      "words without segments", .whisper,
+      """
+      {"segments":null,"words":[{"word":"One","start":0,"end":0.5},{"word":"two.","start":0.5,"end":1},
+        {"word":"Three","start":1,"end":1.5},{"word":"four","start":3,"end":4,"probability":NaN}]}
+      """,
+      [
+        Label(0, 1000, "One two.", words: [TimedWord(0, 500, "One"), TimedWord(500, 1000, "two.")]),
+        Label(1000, 1500, "Three", words: [TimedWord(1000, 1500, "Three")]),
+        Label(3000, 4000, "four", words: [TimedWord(3000, 4000, "four")]),
+      ]),
+    Case(
+      "Podcasting 2.0's transcript", .transcript,
+      #"{"version":"1.0.0","segments":[{"speaker":"Ann","startTime":0.5,"endTime":2.5,"body":"Hello"}]}"#,
+      [Label(500, 2500, "Hello", "Ann")]),
+    Case(
+      "whisper.cpp's table", .csv, "0,2500,\" Good \"\"morning\"\",\nyou\"\n2500,4000,SPEAKER_0,\" and welcome\"\n",
+      [Label(0, 2500, "Good \"morning\",\nyou"), Label(2500, 4000, "and welcome", "SPEAKER_0")]),
+    Case(
+      "Whisper's table", .tsv, "start\tend\ttext\n0\t2500\tGood \"morning\n2500\t4000\tand\twelcome\n",
+      [Label(0, 2500, "Good \"morning"), Label(2500, 4000, "and\twelcome")]),
+    Case(
+      "times and titles", .times,
+      "Chapters:\n00:00:00 Introduction\n• (05:30) - Scripture 1\n00:10:00 – 00:12:00 | Psalm\n1:04:14 - Chapter 3\n",
+      [
+        Label(0, 330_000, "Introduction"), Label(330_000, 600_000, "Scripture 1"), Label(600_000, 720_000, "Psalm"),
+        Label(3_854_000, 3_854_000, "Chapter 3"),
+      ]),
+    Case(
+      "SBV", .sbv, "0:00:01.000,0:00:02.500\nOne\ntwo[br]three\n\n0:00:03.000,0:00:04.000\nFour\n",
+      [Label(1000, 2500, "One\ntwo\nthree"), Label(3000, 4000, "Four")]),
+    Case(
+      "SubStation Alpha", .ass,
+      """
+      [Script Info]
+      Title: T
+      [V4+ Styles]
+      Style: Default,Arial
+      [Events]
+      Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+      Comment: 0,0:00:00.00,0:00:01.00,Default,,0,0,0,,no
+      Dialogue: 0,0:00:03.00,0:00:04.00,Default,,0,0,0,,{\\k50}a{\\k50}b
+      Dialogue: 0,0:00:01.00,0:00:02.50,Default,Ann,0,0,0,,{\\i1}Hello,\\Nyou
+      """,
+      [
+        Label(1000, 2500, "Hello,\nyou", "Ann"),
+        Label(3000, 4000, "ab", words: [TimedWord(3000, 3500, "a"), TimedWord(3500, 4000, "b")]),
+      ]),
+    Case(
+      "TTML", .ttml,
+      """
+      <?xml version="1.0" encoding="UTF-8"?><!-- c -->
+      <tt xmlns="http://www.w3.org/ns/ttml" xmlns:ttp="p" xmlns:ttm="m" xml:lang="de" ttp:frameRate="25">
+        <head><ttm:agent xml:id="a"><ttm:name type="full">Ann</ttm:name></ttm:agent><styling/></head>
+        <body begin="1s"><div>
+          <p begin="00:00:00:05" end="00:00:01.5" ttm:agent="a">Gr&#xFC;&#223;e
+              &amp; <span style="x">mehr</span><br/>Zeile</p>
+          <p begin="2000ms" dur="25f"/>
+          <p begin="2s" dur="1s"><span begin="0s" end="0.5s">Hel</span><span begin="0.5s">lo</span></p>
+          <p begin="4s"><![CDATA[last]]> &nbsp;</p>
+        </div></body>
+      </tt>
+      """,
+      [
+        Label(1200, 2500, "Grüße & mehr\nZeile", "Ann"),
+        Label(3000, 4000, "Hello", words: [TimedWord(3000, 3500, "Hel"), TimedWord(3500, 4000, "lo")]),
+        Label(5000, 5000, "last &nbsp;"),
+      ]),
+    Case(
+      "TTML with times of spans alone, and of ticks", .ttml,
+      """
+      <tt:tt xmlns:tt="t" tickRate="10"><tt:body><tt:p><tt:span begin="10t" end="20t">a</tt:span>
+      <tt:span begin="1:00:00" end="1:00:01">b</tt:span></tt:p></tt:body></tt:tt>
+      """, [Label(1000, 2000, "a"), Label(3_600_000, 3_601_000, "b")]),
+    Case(
+      "Apple's lyrics", .ttml,
+      """
+      <tt itunes:timing="Word"><body><div begin="10.5" end="20"><p begin="10.5" end="12"><span begin="10.5" \
+      end="11">Oh</span> <span begin="0:11.2" end="12">you</span></p></div></body></tt>
+      """,
+      [Label(10_500, 12_000, "Oh you", words: [TimedWord(10_500, 11_000, "Oh"), TimedWord(11_200, 12_000, "you")])]),
+    Case(
+      "Podlove's chapters", .podlove,
+      """
+      <psc:chapters version="1.2" xmlns:psc="http://podlove.org/simple-chapters">\
+      <psc:chapter start="00:00:00.000" title="Begr&#xFC;&#xDF;ung" href="http://example.org/"/>\
+      <psc:chapter start='00:14:10.5' title="Two" image="i"/></psc:chapters>
+      """,
+      [
+        Label(0, 850_500, "Begrüßung", url: "http://example.org/"),
+        Label(850_500, 850_500, "Two", image: "i"),
+      ]),
+    Case(
+      "chapters with pictures, links and places", .chapters,
+      """
+      {"chapters":[{"startTime":0,"title":"Intro","img":"i","url":"u",
+        "location":{"name":"Austin","geo":"geo:30,97","country":"US"}},{"startTime":30.5,"endTime":60,"title":"Ad","toc":false}]}
+      """,
+      [
+        Label(0, 30_500, "Intro", image: "i", url: "u", place: "Austin"),
+        Label(30_500, 60_000, "Ad", isHidden: true),
+      ]),
+    Case(
+      "details in the service's own JSON", .json,
+      """
+      {"labels":[{"start":0,"end":30.5,"text":"Intro","image":"i","url":"u","location":{"name":"Austin","geo":"geo:30,97"},
+        "hidden":false,"min_hz":null},{"start":31,"end":32,"text":"","hidden":true,"min_hz":0,"max_hz":4200.5}]}
+      """,
+      [
+        Label(0, 30_500, "Intro", image: "i", url: "u", place: "Austin"),
+        Label(31_000, 32_000, "", isHidden: true, minHz: 0, maxHz: 4200.5),
+      ]),
+    Case(
+      "an offset moves lines before the start", .lrc, "[offset:14000]\n[00:13.60]1\n[00:14.00]2\n[00:20.00]3",
+      [Label(0, 6000, "2"), Label(6000, 11_000, "3")]),
+  ]
+
+  @Test("is read as people and programs write it", arguments: vtt + srt + lrc + others + lenient + ofTools)
   func reading(_ example: Case) throws {
     #expect(try parse(example.text, example.format) == example.labels)
   }
 
-  @Test("is recognized by its content", arguments: vtt + srt + lrc + others)
+  @Test("is recognized by its content", arguments: vtt + srt + lrc + others + lenient + ofTools)
   func identification(_ example: Case) throws {
     #expect(try parse(example.text) == example.labels)
   }
 
-  @Test("reads the same with every line end and encoding", arguments: vtt + srt + lrc + others)
+  @Test("reads the same with every line end and encoding", arguments: vtt + srt + lrc + others + lenient + ofTools)
   func encodings(_ example: Case) throws {
     for end in ["\r\n", "\r"] {
       #expect(try parse(example.text.replacing("\n", with: end)) == example.labels, "\(end.debugDescription)")
@@ -207,8 +384,10 @@ import Testing
     #expect(vtt == LabelFile(language: "de"))
     let lrc = try LabelFile(parsing: Array("[ti: A Song]\n[la:fr]\n".utf8))
     #expect(lrc == LabelFile(language: "fr", title: "A Song"))
-    let whisper = try LabelFile(parsing: Array(#"{"language":"en","segments":[]}"#.utf8))
-    #expect(whisper == LabelFile(language: "en"))
+    for name in ["en", "english"] {
+      let whisper = try LabelFile(parsing: Array(#"{"language":"\#(name)","segments":[]}"#.utf8))
+      #expect(whisper == LabelFile(language: "en"))
+    }
   }
 
   @Test func withoutEndsTheRecordingEndsTheLastLabel() throws {

@@ -19,6 +19,7 @@ import Testing
     ("labels that overlap", [Label(0, 5000, "a"), Label(1000, 2000, "b"), Label(1000, 4000, "c")]),
     ("labels without a text", [Label(1000, 2000, ""), Label(3000, 4000, "a")]),
     ("several lines", [Label(1000, 2000, "a\nb")]),
+    ("empty lines in a text", [Label(1000, 2000, "a\n\nb")]),
     ("every script, emoji, right to left", [Label(1000, 2000, "日本語 שלום é 👩‍👩‍👧")]),
     ("text like a tag of HTML", [Label(1000, 2000, "<i>a</i>")]),
     ("text like an entity, an arrow", [Label(1000, 2000, "&amp; -->")]),
@@ -28,6 +29,10 @@ import Testing
     ("times of syllables", [Label(0, 2000, "ab", words: [TimedWord(0, 1000, "a"), TimedWord(1000, 2000, "b")])]),
     ("pauses between words", [Label(0, 2000, "a b", words: [TimedWord(0, 500, "a"), TimedWord(1000, 1500, "b")])]),
     ("words that overlap", [Label(0, 2000, "a b", words: [TimedWord(0, 1500, "a"), TimedWord(1000, 2000, "b")])]),
+    ("a text like the times of a cue", [Label(1000, 2000, "a\n00:01 --> 00:02")]),
+    ("pictures, links and places", [Label(1000, 2000, "a", image: "i", url: "u", place: "Austin")]),
+    ("that a chapter isn't listed", [Label(1000, 2000, "a", isHidden: true)]),
+    ("frequencies", [Label(1000, 2000, "a", minHz: 100, maxHz: 4200.5), Label(3000, 4000, "b", maxHz: 9)]),
     ("words that aren't the whole text", [Label(0, 2000, "a b", words: [TimedWord(0, 1500, "a")])]),
   ]
 

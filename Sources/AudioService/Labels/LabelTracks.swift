@@ -40,7 +40,7 @@ struct LabelTracks: Sendable {
     let recording = try await context.recording(parameters, caller)
     let (catalog, stored) = (caller.catalog, context.accounts.stored(by: caller.tenant))
     let isStrict = try query.flag("strict")
-    let (track, leftOut) = try await parsing(request, caller, format, recording, isStrict: isStrict) { file in
+    let (track, answer) = try await parsing(request, caller, format, recording, isStrict: isStrict) { file in
       let named = file.title.flatMap { RecordingName(typed: $0)?.text } ?? LabelTrack.name(of: kind)
       var track = LabelTrack(
         of: recording.id, name: name ?? named, kind: kind,
@@ -48,9 +48,9 @@ struct LabelTracks: Sendable {
         at: catalog.time)
       let chunks = track.chunks(of: file.labels)
       try catalog.insert(track, chunks, limit: LabelTrack.limit, within: stored)
-      return (track, LeftOutDocument(file.leftOut))
+      return (track, (LeftOutDocument(file.leftOut), file.encoding))
     }
-    return try changed(track, of: recording, .created, leftOut)
+    return try changed(track, of: recording, .created, answer)
   }
 
   @Sendable func change(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
@@ -121,7 +121,7 @@ struct LabelTracks: Sendable {
     let format = try query.format("format", among: LabelFormat.writable) ?? acceptedFormat(request)
     let window = try window(query)
     let recording = try await context.recording(parameters, caller)
-    let track = try await track(parameters, of: recording, caller)
+    let track = try await track(parameters["track"], of: recording, caller)
     if let spared = HTTPResponse(sparing: representation(.empty, track, format), for: request) { return spared }
     let context = context
     let isWhole = window.end == .max && window.text == nil
@@ -149,26 +149,23 @@ struct LabelTracks: Sendable {
     guard request.mayChange(etag: track.etag) else { throw StorageError.changedMeanwhile }
     let (catalog, stored) = (caller.catalog, context.accounts.stored(by: caller.tenant))
     let isStrict = try query.flag("strict")
-    let (updated, leftOut) = try await parsing(request, caller, format, recording, isStrict: isStrict) { file in
+    let (updated, answer) = try await parsing(request, caller, format, recording, isStrict: isStrict) { file in
       try track.checkIDs(file.labels)
       var summary = track
       let chunks = summary.chunks(of: file.labels)
       let updated = try catalog.update(
         track.id, if: { $0.etag == track.etag }, .all(chunks), within: stored
       ) { [summary] in $0.summarize(as: summary) }
-      return (updated, LeftOutDocument(file.leftOut))
+      return (updated, (LeftOutDocument(file.leftOut), file.encoding))
     }
     guard let updated else { throw ServiceError.noSuchLabelTrack(track.id.text) }
-    return try changed(updated, of: recording, .ok, leftOut)
+    return try changed(updated, of: recording, .ok, answer)
   }
 
   // MARK: Parts
 
-  /// Returns the track with the ID in a path, which may be inherited. Throws if there is none.
-  private func track(
-    _ parameters: PathParameters, of recording: Recording, _ caller: Caller
-  ) async throws -> LabelTrack {
-    let text = parameters["track"]
+  /// Returns the track with an ID, which may be inherited. Throws if there is none.
+  func track(_ text: String, of recording: Recording, _ caller: Caller) async throws -> LabelTrack {
     guard let id = LabelTrackID(text) else { throw ServiceError.noSuchLabelTrack(text) }
     let context = context
     return try await context.work.run {
@@ -184,7 +181,7 @@ struct LabelTracks: Sendable {
   /// Returns the recording with the ID in a path and its track. Throws if the track is another recording's.
   private func ownTrack(_ parameters: PathParameters, _ caller: Caller) async throws -> (Recording, LabelTrack) {
     let recording = try await context.recording(parameters, caller)
-    let track = try await track(parameters, of: recording, caller)
+    let track = try await track(parameters["track"], of: recording, caller)
     guard track.recording == recording.id else { throw ServiceError.labelTrackIsInherited(track.id, track.recording) }
     return (recording, track)
   }
@@ -196,23 +193,27 @@ struct LabelTracks: Sendable {
   ) async throws -> R {
     let (context, client) = (context, caller.client)
     let duration = recording.format.duration.flatMap { MediaTime(seconds: $0) }
+    let charset = Self.contentType(of: request)?.parameters.first { $0.name == "charset" }?.value
     try request.requireNoCoding()
     try await context.admission.checkDisk(for: request.body.declaredLength ?? Int64(LabelLimits.bytes))
     return try await context.longBodies.intake(request, for: client, name: "waiting_labels") {
       let bytes = try await request.body.collect(upTo: LabelLimits.bytes)
       return try await context.drawings.run(for: client) {
-        try body(LabelFile(parsing: bytes, as: format, duration: duration, isStrict: isStrict))
+        try body(
+          LabelFile(parsing: bytes, as: format, charset: charset, duration: duration, isStrict: isStrict))
       }
     }
   }
 
   private func changed(
-    _ track: LabelTrack, of recording: Recording, _ status: HTTPStatus, _ leftOut: LeftOutDocument? = nil
+    _ track: LabelTrack, of recording: Recording, _ status: HTTPStatus,
+    _ file: (leftOut: LeftOutDocument?, encoding: String)? = nil
   ) throws -> HTTPResponse {
     var document = LabelTrackDocument(track, of: recording)
-    document.leftOut = leftOut
+    document.leftOut = file?.leftOut
     var response = try HTTPResponse.json(
       status, document, fields: ["ETag": track.etag, "Cache-Control": "no-cache"])
+    if let file { response.fields["Stillwave-Encoding"] = file.encoding }
     if status == .created { response.fields["Location"] = "/v1/recordings/\(recording.id)/labels/\(track.id)" }
     return response
   }
@@ -237,8 +238,11 @@ struct LabelTracks: Sendable {
   /// Returns the format of the body: the one that the query names, or else the one that the media type decides.
   private func format(of request: HTTPRequest, _ query: QueryParameters) throws -> LabelFormat? {
     if let format = try query.format("format", among: LabelFormat.readable) { return format }
-    let type = request.fields["Content-Type"].flatMap(ParameterizedValue.init)?.value.lowercased()
-    return type.flatMap(LabelFormat.init(deciding:))
+    return Self.contentType(of: request).flatMap { LabelFormat(deciding: $0.value.lowercased()) }
+  }
+
+  private static func contentType(of request: HTTPRequest) -> ParameterizedValue? {
+    request.fields["Content-Type"].flatMap(ParameterizedValue.init)
   }
 
   private func acceptedFormat(_ request: HTTPRequest) throws -> LabelFormat {

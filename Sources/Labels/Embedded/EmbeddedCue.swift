@@ -5,8 +5,7 @@
 //   D_WEBVTT/…       identifier LF settings LF text, as ffmpeg writes WebM; times as in a file
 //   S_TEXT/ASS       number, layer, style, name, three margins, effect, text: separated by commas
 //
-//   text of ASS      "\N" and "\n" line breaks, "\h" a blank, "{…}" settings: "\k50", "\K", "\kf" and "\ko" the length
-//                    of the next syllable in hundredths of a second, "\p1" to "\p0" a drawing, which is left out
+// The text of ASS is that of SubStation's files.
 
 /// A subtitle as labels.
 struct EmbeddedCue {
@@ -73,62 +72,8 @@ struct EmbeddedCue {
     let fields = content.prefix { $0 != 0 }.split(
       separator: ASCII.comma, maxSplits: 8, omittingEmptySubsequences: false)
     guard fields.count == 9 else { return }
-    var text = SubStationText(from: start)
-    text.parse(fields[8])
-    let speaker = normalLine(fields[3])
-    var label = text.line.label(from: start, to: end, speaker: speaker.isEmpty ? nil : speaker)
-    if !hasEnd || !text.hasTimes { label.words = [] }
+    let label = SubStation.label(
+      fields[8], from: start, to: end, speaker: normalLine(fields[3]), hasEnd: hasEnd)
     if !label.text.isEmpty { labels.append(label) }
-  }
-}
-
-/// The text of an event of SubStation Alpha.
-private struct SubStationText {
-  private(set) var line = SungLine()
-  private(set) var hasTimes = false
-  private var time: MediaTime
-  private var piece: [UInt8] = []
-  private var isDrawing = false
-  /// The length of the piece, in microseconds.
-  private var length: Int64 = 0
-
-  init(from start: MediaTime) { time = start }
-
-  mutating func parse(_ text: ArraySlice<UInt8>) {
-    var rest = text
-    while let byte = rest.popFirst() {
-      if byte == ASCII.openBrace, let close = rest.firstIndex(of: ASCII.closeBrace) {
-        apply(rest[..<close])
-        rest = rest[(close + 1)...]
-      } else if byte == ASCII.backslash, let next = rest.first, "Nnh".utf8.contains(next) {
-        rest.removeFirst()
-        take(next == UInt8(ascii: "h") ? ASCII.space : ASCII.lineFeed)
-      } else {
-        take(byte)
-      }
-    }
-    line.append(piece, at: time)
-  }
-
-  private mutating func take(_ byte: UInt8) {
-    if !isDrawing { piece.append(byte) }
-  }
-
-  private mutating func apply(_ settings: ArraySlice<UInt8>) {
-    for setting in settings.split(separator: ASCII.backslash) {
-      let name = setting.prefix(while: ASCII.isLetter)
-      let digits = setting.dropFirst(name.count).prefix(while: ASCII.isDigit).prefix(9)
-      let number = digits.reduce(0 as Int64) { $0 * 10 + Int64($1 - 0x30) }
-      switch String(decoding: name, as: UTF8.self) {
-      case "p": isDrawing = number > 0
-      case "k", "K", "kf", "ko":
-        if hasTimes || !piece.isEmpty { line.append(piece, at: time) }
-        piece = []
-        hasTimes = true
-        time = time.shifted(by: length)
-        length = number * 10_000
-      default: break
-      }
-    }
   }
 }

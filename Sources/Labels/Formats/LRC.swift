@@ -30,10 +30,10 @@ enum LRC {
 
   /// A line at one of its times.
   private struct Line {
-    var time: MediaTime
-    var text: InlineTimes
+    let time: MediaTime
+    let text: InlineTimes
     /// How much later than the times in `text` it is sung, in microseconds.
-    var delay: Int64
+    let delay: Int64
     let offset: Int
 
     var isEnd: Bool { text.isBlank }
@@ -56,34 +56,38 @@ enum LRC {
         try labels.leaveOut(source.error(.missingTimes(.lrc), at: line.lowerBound))
       }
     }
-    if offset != 0 {
-      for index in lines.indices {
-        lines[index].time = lines[index].time.shifted(by: -offset)
-        lines[index].delay -= offset
-      }
-    }
     let order = lines.indices.sorted { (lines[$0].time, $0) < (lines[$1].time, $1) }
     let sorted = order.map { lines[$0] }
-    let ends = ends(of: sorted.map { ($0.time, $0.isEnd) }, duration: duration)
+    let ends = ends(of: sorted.map { ($0.time, $0.isEnd) }, duration: duration?.shifted(by: offset))
     for (line, end) in zip(sorted, ends) where !line.isEnd {
-      try labels.take(at: line.offset) { () throws(LabelsError) in [try label(line, end: end, source)] }
+      try labels.take(at: line.offset) { () throws(LabelsError) in
+        guard line.time.microseconds >= offset || end.microseconds > offset else {
+          throw source.error(.endsBeforeZero, at: line.offset)
+        }
+        return [try label(line, end: end, offset, source)]
+      }
     }
     labels.finish(&file)
     return file
   }
 
-  private static func label(_ line: Line, end: MediaTime, _ source: SourceText) throws(LabelsError) -> Label {
-    let isMoved = line.delay != 0
-    let start = isMoved ? line.time.shifted(by: -line.delay) : line.time
-    var words = try line.text.words(from: start, to: isMoved ? end.shifted(by: -line.delay) : end, source)
-    if isMoved {
+  /// Returns a line as a label, `offset` microseconds earlier.
+  private static func label(
+    _ line: Line, end: MediaTime, _ offset: Int64, _ source: SourceText
+  ) throws(LabelsError) -> Label {
+    let (start, delay) = (line.time.shifted(by: -line.delay), line.delay - offset)
+    var words = try line.text.words(from: start, to: end.shifted(by: -line.delay), source)
+    if delay != 0 {
+      words.removeAll { $0.end.microseconds + delay <= 0 && $0.start.microseconds + delay < 0 }
       for index in words.indices {
-        words[index].start = max(words[index].start.shifted(by: line.delay), line.time)
-        words[index].end = max(words[index].end.shifted(by: line.delay), line.time)
+        words[index].start = words[index].start.shifted(by: delay)
+        words[index].end = words[index].end.shifted(by: delay)
       }
     }
+    let last = end.shifted(by: -offset)
     return Label(
-      start: line.time, end: max(end, words.last?.end ?? end), text: normalText(line.text.bytes[...]), words: words)
+      start: line.time.shifted(by: -offset), end: max(last, words.last?.end ?? last),
+      text: normalText(line.text.bytes[...]), words: words)
   }
 
   /// Adds a line for each of its times. Returns false if it begins with none.

@@ -1,9 +1,10 @@
 // Podcasting 2.0's JSON chapters (https://github.com/Podcastindex-org/podcast-namespace, chapters/jsonChapters.md):
 //
-//   {"version":"1.2.0","chapters":[{"startTime":0,"endTime":60.5,"title":"…"}]}
+//   {"version":"1.2.0","chapters":[{"startTime":0,"endTime":60.5,"title":"…","img":"https://…","url":"https://…",
+//                                   "toc":false,"location":{"name":"…","geo":"geo:…","osm":"R…"}}]}
 //
-// Other members, such as pictures and links, are left out. A chapter without an end lasts until the next one that
-// starts later; the last one, until the end of the recording.
+// With `toc` false, a chapter is hidden. Other members are left out. A chapter without an end lasts until the next one
+// that starts later; the last one, until the end of the recording.
 
 enum PodcastChapters {
   static func parse(_ source: SourceText, duration: MediaTime?) throws(LabelsError) -> LabelFile {
@@ -18,7 +19,7 @@ enum PodcastChapters {
           try collector.take(&scanner) { (scanner) throws(LabelsError) in try chapter(&scanner) }
         }
         labels = collector
-      case "title": if try !scanner.skipNull() { file.title = try scanner.normalLine() }
+      case "title": if !scanner.skipNull() { file.title = try scanner.normalLine() }
       default: try scanner.skip()
       }
     }
@@ -34,7 +35,7 @@ enum PodcastChapters {
 
   private static func chapter(_ scanner: inout JSONScanner) throws(LabelsError) -> Label {
     let offset = scanner.position
-    var (start, end, title): (MediaTime?, MediaTime?, String) = (nil, nil, "")
+    var (start, end, title, details): (MediaTime?, MediaTime?, String, LabelDetails) = (nil, nil, "", LabelDetails())
     var endOffset = offset
     try scanner.object { (scanner, name) throws(LabelsError) in
       scanner.skipBlanks()
@@ -42,14 +43,20 @@ enum PodcastChapters {
       case "startTime": start = try scanner.time()
       case "endTime":
         endOffset = scanner.position
-        if try !scanner.skipNull() { end = try scanner.time() }
-      case "title": if try !scanner.skipNull() { title = try scanner.normalText() }
+        if !scanner.skipNull() { end = try scanner.time() }
+      case "title": if !scanner.skipNull() { title = try scanner.normalText() }
+      case "img": details.image = try scanner.optionalLine()
+      case "url": details.url = try scanner.optionalLine()
+      case "toc": if !scanner.skipNull() { details.isHidden = try !scanner.flag() }
+      case "location": details.location = try LabelsJSON.location(&scanner)
       default: try scanner.skip()
       }
     }
     guard let start else { throw scanner.source.error(.missingMember("startTime"), at: offset) }
     if let end, end < start { throw scanner.source.error(.endBeforeStart, at: endOffset) }
-    return Label(start: start, end: end ?? openEnd, text: title)
+    var chapter = Label(start: start, end: end ?? openEnd, text: title)
+    chapter.details = details
+    return chapter
   }
 
   /// Ends each label whose end is `openEnd` where the next one that starts later does, or with the recording.
@@ -75,6 +82,11 @@ enum PodcastChapters {
       written.write(seconds: label.end)
       written.write(",\"title\":")
       written.write(json: label.text)
+      let details = label.details
+      written.write(member: "img", details.image)
+      written.write(member: "url", details.url)
+      if details.isHidden { written.write(",\"toc\":false") }
+      written.write(details.location)
       written.write("}")
     }
     written.write("]}")

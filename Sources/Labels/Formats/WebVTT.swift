@@ -1,16 +1,16 @@
 // WebVTT (https://www.w3.org/TR/webvtt1/):
 //
-//   file      = [BOM] "WEBVTT" [blank text] line-end *(header line-end) blank-line *(block blank-line)
+//   file      = [BOM] "WEBVTT" [blank text] line-end *(header line-end) *(block blank-line / blank-line)
 //   block     = [identifier line-end] times line-end *(text line-end)
 //             / ("NOTE" / "STYLE" / "REGION") [blank text] line-end *(text line-end)         left out
-//   times     = time "-->" time [blank settings]                                             settings left out
-//   time      = [hours ":"] minutes ":" seconds "." milliseconds                              a comma is read too
+//   times     = time *blank "-->" *blank time [settings]                                     settings left out
+//   time      = [hours ":"] minutes ":" seconds "." milliseconds        a comma, and seconds alone are read, too
 //   text      = characters, "&amp;" and other entities, and tags:
 //               "<" time ">"            the next word begins here
 //               "<v" [.class] name ">"  who speaks; a second one in a cue begins another label with the same times
 //               "<" anything ">"        left out
 //
-// A line with an arrow ends the text above it. Headers `Language: en` name the language, as YouTube writes it.
+// A line with an arrow ends the headers or the text above it. A NUL stands for U+FFFD. Headers `Language: en` name the language, as YouTube writes it.
 
 enum WebVTT {
   /// Whether the first line of a file has the signature.
@@ -23,12 +23,12 @@ enum WebVTT {
     var lines = TextLines(source)
     guard let first = lines.next(), isHeader(source.bytes[first]) else { throw source.error(.missingHeader, at: 0) }
     var file = LabelFile()
-    while let line = lines.next(), !source.trimmed(line).isEmpty {
-      let header = source.bytes[line]
+    var line = lines.next()
+    while let header = line.map({ source.bytes[$0] }), !header.isEmpty, !CueTimes.hasArrow(header) {
       if header.starts(with: "Language:".utf8) { file.language = normalLine(header.dropFirst(9)) }
+      line = lines.next()
     }
     var labels = LabelCollector(source)
-    var line = lines.next()
     while let current = line {
       guard !source.trimmed(current).isEmpty else {
         line = lines.next()
@@ -57,7 +57,9 @@ enum WebVTT {
       next = lines.next()
     }
     try labels.take(at: line.lowerBound) { () throws(LabelsError) in
-      guard let times = try CueTimes(source, line) else { throw source.error(.missingTimes(.vtt), at: line.lowerBound) }
+      guard let times = try CueTimes(source, line, .vtt) else {
+        throw source.error(.missingTimes(.vtt), at: line.lowerBound)
+      }
       var parser = CueText(source, start..<end, .vtt)
       return try parser.voices().map { (voice) throws(LabelsError) in try label(times, voice, source) }
     }
@@ -119,6 +121,7 @@ extension WrittenLabels {
       case ASCII.ampersand: write("&amp;")
       case ASCII.less: write("&lt;")
       case ASCII.greater: write("&gt;")
+      case ASCII.lineFeed where bytes.last == byte: leaveOut(.lineBreaks)
       default: write(byte)
       }
     }

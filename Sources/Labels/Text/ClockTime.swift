@@ -10,19 +10,23 @@ struct TimeParser {
   let bytes: [UInt8]
 
   /// Parses `bytes[range]` as a clock's time. Without hours, minutes may be any number; without minutes, it fails.
-  func clock(_ range: Range<Int>) throws(LabelsFault) -> MediaTime {
-    try clock(range, mayHaveColonBeforeFraction: false)
+  /// With `fewestParts` 1, seconds alone are a time, too.
+  func clock(_ range: Range<Int>, fewestParts: Int = 2) throws(LabelsFault) -> MediaTime {
+    try clock(range, fewestParts, mayHaveColonBeforeFraction: false)
   }
 
   /// Parses a time of LRC: minutes, seconds and a fraction, or three numbers, the last of which is a fraction.
   func lrc(_ range: Range<Int>) throws(LabelsFault) -> MediaTime {
-    try clock(range, mayHaveColonBeforeFraction: true)
+    try clock(range, 2, mayHaveColonBeforeFraction: true)
   }
 
-  private func clock(_ range: Range<Int>, mayHaveColonBeforeFraction: Bool) throws(LabelsFault) -> MediaTime {
+  private func clock(
+    _ range: Range<Int>, _ fewestParts: Int, mayHaveColonBeforeFraction: Bool
+  ) throws(LabelsFault) -> MediaTime {
     var position = range.lowerBound
     if position < range.upperBound, bytes[position] == ASCII.minus {
-      _ = try clock(position + 1..<range.upperBound, mayHaveColonBeforeFraction: mayHaveColonBeforeFraction)
+      _ = try clock(
+        position + 1..<range.upperBound, fewestParts, mayHaveColonBeforeFraction: mayHaveColonBeforeFraction)
       throw .negativeTime
     }
     var parts = (0 as Int64, 0 as Int64, 0 as Int64)
@@ -51,7 +55,7 @@ struct TimeParser {
       parts = (0, parts.0, parts.1)
       count = 2
     }
-    guard count >= 2, parts.2 < 60, count == 2 || parts.1 < 60 else { throw .badTime }
+    guard count >= fewestParts, count == 1 || parts.2 < 60, count <= 2 || parts.1 < 60 else { throw .badTime }
     return try time(seconds: (parts.0 * 60 + parts.1) * 60 + parts.2, fraction)
   }
 

@@ -6,6 +6,8 @@ struct CueText {
     /// Only the tags that players know are removed, because nothing can be escaped: `<b>`, `<i>`, `<u>`, `<s>`,
     /// `<font …>` and `{\an8}`; `<br>` is a line break.
     case srt
+    /// As SubRip, and `[br]` is a line break.
+    case sbv
   }
 
   /// What one speaker says.
@@ -36,7 +38,8 @@ struct CueText {
     while position < end {
       switch source.bytes[position] {
       case ASCII.less: try tag()
-      case ASCII.openBrace where dialect == .srt: override()
+      case ASCII.openBrace where dialect != .vtt: override()
+      case ASCII.openBracket where dialect == .sbv: lineBreak()
       case ASCII.ampersand where dialect == .vtt: entity()
       default: take()
       }
@@ -58,7 +61,7 @@ struct CueText {
     guard close < end, isTag(start..<close) else { return take() }
     let isClosing = source.bytes[start] == ASCII.slash
     let name = tagName(start..<close)
-    if dialect == .srt, name == "br" {
+    if dialect != .vtt, name == "br" {
       voice.text.append(ASCII.lineFeed)
     } else if ASCII.isDigit(source.bytes[start]) {
       do throws(LabelsFault) {
@@ -80,7 +83,7 @@ struct CueText {
 
   private func isTag(_ range: Range<Int>) -> Bool {
     guard let first = source.bytes[range].first else { return dialect == .vtt }
-    if dialect == .srt { return name(isKnown: tagName(range)) }
+    if dialect != .vtt { return name(isKnown: tagName(range)) }
     if ASCII.isDigit(first) {
       return source.bytes[range].allSatisfy { ASCII.isDigit($0) || ":.,".utf8.contains($0) }
     }
@@ -113,6 +116,13 @@ struct CueText {
       voice = Voice()
     }
     voice.speaker = speaker
+  }
+
+  /// Takes `[br]` as a line break, or a bracket that begins none.
+  private mutating func lineBreak() {
+    guard source.bytes[position..<end].starts(with: "[br]".utf8) else { return take() }
+    voice.text.append(ASCII.lineFeed)
+    position += 4
   }
 
   /// Skips `{\…}`, or takes a brace that begins none.

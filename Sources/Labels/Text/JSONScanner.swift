@@ -11,6 +11,11 @@ struct JSONScanner {
 
   private var next: UInt8? { position < source.bytes.count ? source.bytes[position] : nil }
 
+  /// Whether the next value is an object.
+  var isObject: Bool { source.bytes[position...].first { !ASCII.isBlankOrLineEnd($0) } == ASCII.openBrace }
+  /// Whether the next value is a string.
+  var isString: Bool { source.bytes[position...].first { !ASCII.isBlankOrLineEnd($0) } == ASCII.quote }
+
   func error(_ fault: LabelsFault) -> LabelsError { source.error(fault, at: position) }
 
   /// Throws unless only blanks are left.
@@ -87,25 +92,27 @@ struct JSONScanner {
     case ASCII.openBrace: try object { (scanner, _) throws(LabelsError) in try scanner.skip() }
     case ASCII.openBracket: try array { (scanner) throws(LabelsError) in try scanner.skip() }
     case ASCII.quote: _ = try string()
-    case UInt8(ascii: "t"): try word("true")
-    case UInt8(ascii: "f"): try word("false")
-    case UInt8(ascii: "n"): try word("null")
-    default: _ = try number()
+    case UInt8(ascii: "t"): try take(word: "true")
+    case UInt8(ascii: "f"): try take(word: "false")
+    default: if !skipNull() { _ = try numberRange() }
     }
   }
 
-  /// Skips a `null`; returns false if the value is another.
-  mutating func skipNull() throws(LabelsError) -> Bool {
+  /// Skips a `null`, or a number that Python writes although JSON has none such; returns false if the value is another.
+  mutating func skipNull() -> Bool {
     skipBlanks()
-    guard next == UInt8(ascii: "n") else { return false }
-    try word("null")
+    guard let byte = next, "nNI-".utf8.contains(byte) else { return false }
+    return ["null", "NaN", "Infinity", "-Infinity"].contains { skip(word: $0) }
+  }
+
+  private mutating func skip(word: String) -> Bool {
+    guard source.bytes[position...].starts(with: word.utf8) else { return false }
+    position += word.utf8.count
     return true
   }
 
-  private mutating func word(_ word: StaticString) throws(LabelsError) {
-    let name = "\(word)"
-    guard source.bytes[position...].starts(with: name.utf8) else { throw error(.malformedJSON) }
-    position += name.utf8.count
+  private mutating func take(word: String) throws(LabelsError) {
+    guard skip(word: word) else { throw error(.malformedJSON) }
   }
 
   /// Reads a number of seconds.
@@ -113,18 +120,17 @@ struct JSONScanner {
     skipBlanks()
     let start = position
     guard let first = next, ASCII.isDigit(first) || first == ASCII.minus else {
-      // NaN, which Python writes, is no JSON.
-      let isValue = next.map { "\"[{tfn".utf8.contains($0) } ?? false
+      let isValue = next.map { "\"[{tfnNI".utf8.contains($0) } ?? false
       throw error(isValue ? .wrongType(expected: "a number of seconds") : .malformedJSON)
     }
-    let range = try number()
+    let range = try numberRange()
     do throws(LabelsFault) { return try TimeParser(bytes: source.bytes).seconds(range) } catch {
       throw source.error(error, at: start)
     }
   }
 
   /// Scans a number and returns where it is.
-  private mutating func number() throws(LabelsError) -> Range<Int> {
+  private mutating func numberRange() throws(LabelsError) -> Range<Int> {
     let start = position
     if next == ASCII.minus { position += 1 }
     let whole = position
@@ -154,8 +160,31 @@ struct JSONScanner {
   /// Reads a string as a text of one line, in its normal form.
   mutating func normalLine() throws(LabelsError) -> String { Labels.normalLine(try string()) }
 
+  /// Reads a string as a text of one line; nil for `null` and for an empty one.
+  mutating func optionalLine() throws(LabelsError) -> String? {
+    guard !skipNull() else { return nil }
+    let line = try normalLine()
+    return line.isEmpty ? nil : line
+  }
+
+  /// Reads a number that isn't negative, to a millionth.
+  mutating func number() throws(LabelsError) -> Double { try time().seconds }
+
+  /// Reads a whole number of milliseconds.
+  mutating func milliseconds() throws(LabelsError) -> MediaTime {
+    MediaTime(clamping: try time().microseconds / 1000)
+  }
+
+  /// Reads `true` or `false`.
+  mutating func flag() throws(LabelsError) -> Bool {
+    skipBlanks()
+    if skip(word: "true") { return true }
+    guard skip(word: "false") else { throw error(.wrongType(expected: "true or false")) }
+    return false
+  }
+
   /// Reads the bytes of a string.
-  private mutating func string() throws(LabelsError) -> ArraySlice<UInt8> {
+  mutating func string() throws(LabelsError) -> ArraySlice<UInt8> {
     skipBlanks()
     guard next == ASCII.quote else { throw error(.wrongType(expected: "a string")) }
     position += 1
@@ -217,21 +246,31 @@ struct JSONScanner {
 
 /// What a JSON text contains.
 enum JSONKind {
+  private static let read: [(member: String, format: LabelFormat)] = [
+    ("labels", .json), ("segments", .whisper), ("transcription", .whisper), ("chapters", .chapters),
+    ("words", .whisper), ("word_segments", .whisper),
+  ]
+  private static let unread = [
+    "chunks": "the JSON of Hugging Face's transformers", "jobName": "the JSON of Amazon Transcribe",
+    "monologues": "the JSON of Rev", "results": "the JSON of a speech recognition service",
+    "utterances": "the JSON of AssemblyAI", "wireMagic": "the JSON of YouTube",
+  ]
+
   /// Returns the format to which one of the outer members belongs.
   static func identify(_ source: SourceText) throws(LabelsError) -> LabelFormat {
     var scanner = JSONScanner(source)
-    var format: LabelFormat?
+    var (known, unread) = (read.count, nil as String?)
     try scanner.object { (scanner, name) throws(LabelsError) in
-      switch name {
-      case "labels": format = .json
-      case "segments": format = format ?? .whisper
-      case "chapters": format = format ?? .chapters
-      default: break
+      scanner.skipBlanks()
+      // OpenAI writes `null` for what wasn't asked for.
+      if !scanner.skipNull() {
+        known = min(known, read.firstIndex { $0.member == name } ?? known)
+        unread = Self.unread[name] ?? unread
+        try scanner.skip()
       }
-      try scanner.skip()
     }
-    guard let format else { throw source.error(.unknownFormat, at: 0) }
-    return format
+    guard known == read.count else { return read[known].format }
+    throw source.error(unread.map { .unreadFormat($0) } ?? .unknownFormat, at: 0)
   }
 }
 

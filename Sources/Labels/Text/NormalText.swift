@@ -1,17 +1,22 @@
-// The normal form of a text, in which every format that has lines can hold it: lines end with LF, have no blanks at
-// their ends, and are never empty; control characters other than the tab are removed.
+// The normal form of a text: lines are separated by LF, have no blanks at their ends, and the first, the last and two
+// in succession are never empty; control characters other than the tab are removed.
 
 /// Returns a text in its normal form.
 func normalText(_ bytes: ArraySlice<UInt8>) -> String {
   if isNormal(bytes) { return String(decoding: bytes, as: UTF8.self) }
   var text: [UInt8] = []
   text.reserveCapacity(bytes.count)
-  for line in bytes.split(whereSeparator: { $0 == ASCII.lineFeed || $0 == ASCII.carriageReturn }) {
-    let kept = line.filter { $0 >= 0x20 && $0 != 0x7F || $0 == ASCII.tab }
+  var (lines, isBehindGap) = (TextLines(bytes), false)
+  while let line = lines.next() {
+    let kept = bytes[line].filter { $0 >= 0x20 && $0 != 0x7F || $0 == ASCII.tab }
     guard let first = kept.firstIndex(where: { !ASCII.isBlank($0) }),
       let last = kept.lastIndex(where: { !ASCII.isBlank($0) })
-    else { continue }
-    if !text.isEmpty { text.append(ASCII.lineFeed) }
+    else {
+      isBehindGap = true
+      continue
+    }
+    if !text.isEmpty { text += isBehindGap ? [ASCII.lineFeed, ASCII.lineFeed] : [ASCII.lineFeed] }
+    isBehindGap = false
     text.append(contentsOf: kept[first...last])
   }
   return String(decoding: text, as: UTF8.self)
@@ -21,7 +26,8 @@ func normalText(_ bytes: ArraySlice<UInt8>) -> String {
 func normalLine(_ bytes: ArraySlice<UInt8>) -> String {
   let text = normalText(bytes)
   guard text.utf8.contains(where: { $0 < 0x20 }) else { return text }
-  return String(decoding: text.utf8.map { $0 < 0x20 ? ASCII.space : $0 }, as: UTF8.self)
+  let lines = text.utf8.map { $0 == ASCII.tab ? ASCII.space : $0 }.split(separator: ASCII.lineFeed)
+  return String(decoding: Array(lines.joined(separator: [ASCII.space])), as: UTF8.self)
 }
 
 /// Whether the text is its own normal form, judging by bytes; false if it has several lines.

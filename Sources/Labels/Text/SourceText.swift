@@ -2,19 +2,30 @@
 //
 //   EF BB BF …         UTF-8; the mark is skipped
 //   FE FF … / FF FE …  UTF-16, big-endian or little-endian
+//   a `charset`        the encoding that the client names, if it is one of `TextEncoding`
 //   valid UTF-8        UTF-8
-//   anything else      Windows-1252, which is Latin-1 with printable characters from 80 to 9F, as browsers read
-//                      Latin-1 (https://encoding.spec.whatwg.org/#names-and-labels)
+//   NULs               UTF-16 without a mark, if most are at even, or most at odd places
+//   anything else      the encoding that `EncodingGuess` finds
 //
-// A NUL is in no text; it shows that the file is binary, or UTF-16 without a mark.
+// A NUL is in no text but WebVTT, where it stands for U+FFFD; it shows that the file is binary.
 
 /// A file as UTF-8 without a byte order mark.
 struct SourceText: Sendable {
   let bytes: [UInt8]
+  /// The name of the file's encoding.
+  let encoding: String
 
-  init(_ file: [UInt8]) throws(LabelsError) {
-    bytes = Self.utf8(file)
-    if let offset = bytes.firstIndex(of: 0) { throw error(.notText, at: offset) }
+  init(_ file: [UInt8], charset: String? = nil) throws(LabelsError) {
+    let (text, encoding) = Self.utf8(file, charset)
+    self.encoding = encoding
+    guard let offset = text.firstIndex(of: 0) else {
+      bytes = text
+      return
+    }
+    guard WebVTT.isHeader(text.prefix { !ASCII.isBlankOrLineEnd($0) }) else {
+      throw LabelsError(.notText, at: offset, in: text)
+    }
+    bytes = Array(text.split(separator: 0, omittingEmptySubsequences: false).joined(separator: "\u{FFFD}".utf8))
   }
 
   func error(_ fault: LabelsFault, at offset: Int) -> LabelsError {
@@ -29,15 +40,36 @@ struct SourceText: Sendable {
     return start..<end
   }
 
-  private static func utf8(_ file: [UInt8]) -> [UInt8] {
-    switch (file.first, file.dropFirst().first) {
-    case (0xFE, 0xFF): return utf8(utf16: file.dropFirst(2), isBigEndian: true)
-    case (0xFF, 0xFE): return utf8(utf16: file.dropFirst(2), isBigEndian: false)
-    default: break
+  private static func utf8(_ file: [UInt8], _ charset: String?) -> (text: [UInt8], encoding: String) {
+    for (mark, isBigEndian) in [([0xFE, 0xFF] as [UInt8], true), ([0xFF, 0xFE], false)] where file.starts(with: mark) {
+      return utf16(file.dropFirst(2), isBigEndian: isBigEndian)
     }
     let start = file.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
-    if (try? UTF8Span(validating: file.span)) != nil { return start == 0 ? file : Array(file[start...]) }
-    return utf8(windows1252: file[start...])
+    if start == 0, let named = charset.flatMap({ TextEncoding(label: $0) }), let text = named.decoded(file[...]) {
+      return (text, named.name)
+    }
+    let nuls = (even: nulCount(file, from: 0), odd: nulCount(file, from: 1))
+    if max(nuls.even, nuls.odd) > file.count / 4 { return utf16(file[...], isBigEndian: nuls.even > nuls.odd) }
+    if isUTF8(file) { return (start == 0 ? file : Array(file[start...]), "UTF-8") }
+    let found = EncodingGuess(file).encoding
+    return (found.decoded(file[start...]) ?? utf8(windows1252: file[start...]), found.name)
+  }
+
+  /// Whether a file is UTF-8, or JSON whose strings are pieces of UTF-8: whisper.cpp cuts characters into tokens.
+  private static func isUTF8(_ file: [UInt8]) -> Bool {
+    guard (try? UTF8Span(validating: file.span)) == nil else { return true }
+    guard file.first(where: { !ASCII.isBlankOrLineEnd($0) }) == ASCII.openBrace else { return false }
+    let high = file.filter { $0 >= 0x80 }
+    return (try? UTF8Span(validating: high.span)) != nil
+  }
+
+  /// Returns how many of every other byte are NUL.
+  private static func nulCount(_ file: [UInt8], from start: Int) -> Int {
+    stride(from: start, to: file.count, by: 2).reduce(0) { $0 + (file[$1] == 0 ? 1 : 0) }
+  }
+
+  private static func utf16(_ text: ArraySlice<UInt8>, isBigEndian: Bool) -> (text: [UInt8], encoding: String) {
+    (utf8(utf16: text, isBigEndian: isBigEndian), isBigEndian ? "UTF-16BE" : "UTF-16LE")
   }
 
   static func utf8(windows1252 text: ArraySlice<UInt8>) -> [UInt8] {
@@ -70,23 +102,25 @@ struct SourceText: Sendable {
 
 /// The lines of a text, which end with LF, CR LF, CR, or the text.
 struct TextLines {
-  private let bytes: [UInt8]
-  private(set) var position = 0
+  private let bytes: ArraySlice<UInt8>
+  private(set) var position: Int
   /// The number of lines returned so far.
   private(set) var number = 0
 
-  init(_ source: SourceText) { bytes = source.bytes }
+  init(_ source: SourceText) { self.init(source.bytes[...]) }
+
+  init(_ bytes: ArraySlice<UInt8>) { (self.bytes, position) = (bytes, bytes.startIndex) }
 
   /// Returns where the next line is, without its end.
   mutating func next() -> Range<Int>? {
-    guard position < bytes.count else { return nil }
+    guard position < bytes.endIndex else { return nil }
     let start = position
-    while position < bytes.count, bytes[position] != ASCII.lineFeed, bytes[position] != ASCII.carriageReturn {
+    while position < bytes.endIndex, bytes[position] != ASCII.lineFeed, bytes[position] != ASCII.carriageReturn {
       position += 1
     }
     let end = position
-    if position < bytes.count {
-      let isPair = bytes[position] == ASCII.carriageReturn && position + 1 < bytes.count
+    if position < bytes.endIndex {
+      let isPair = bytes[position] == ASCII.carriageReturn && position + 1 < bytes.endIndex
       position += isPair && bytes[position + 1] == ASCII.lineFeed ? 2 : 1
     }
     number += 1
