@@ -64,7 +64,7 @@ let package = Package(
     .target(name: "Storage", dependencies: ["Terms", "CCrypto", "CSQLite", "CUTF8Proc"], swiftSettings: strict),
     .target(name: "PostgresStorage", dependencies: ["Terms", "Storage", "CPostgres"], swiftSettings: strict),
     .target(name: "S3Storage", dependencies: ["Terms", "Storage", "CCurl"], swiftSettings: strict),
-    .target(name: "Labels", swiftSettings: strict + computing),
+    .target(name: "Labels", dependencies: ["Terms"], swiftSettings: strict + computing),
     .target(name: "AudioIO", dependencies: ["Terms", "CLinux", "CSndfile"], swiftSettings: strict + computing),
     .target(name: "Media", dependencies: ["CLinux"], swiftSettings: strict),
     .target(

@@ -11,6 +11,8 @@ package struct Analysis: Codable, Sendable, Equatable {
   package var warnings: [Warning]
   /// Regions that contain only noise, best first; nil if they weren't searched for.
   package var noiseRegions: [NoiseRegion]?
+  /// What the file says of itself; nil if that is nothing, or wasn't asked for.
+  package var tags: FileTags?
 }
 
 /// Decodes a recording once and writes all levels of its waveform.

@@ -27,15 +27,15 @@ struct ReadEmbeddedLabels {
   /// The programs that read such a file; nil if they couldn't be started.
   let texts: MediaTexts?
 
-  /// Reads the file, whose sound has `frames` frames, and writes what it finds. Returns what couldn't be read. Doesn't
-  /// throw, because the recording is good without its labels. Reads the heads of all elements of a Matroska file, and
-  /// little of other files.
-  func run(frames: Int64) -> [Warning] {
-    guard let file = FileStart(path: source) else { return [] }
+  /// Reads the file, whose sound `analysis` describes, writes the labels that it finds, and adds the tags and what
+  /// couldn't be read to `analysis`. Doesn't throw, because the recording is good without its labels. Reads the heads of
+  /// all elements of a Matroska file, and little of other files.
+  func run(_ analysis: inout Analysis) {
+    guard let file = FileStart(path: source) else { return }
     var bytes = FileBytes(file)
     var labels = EmbeddedLabels()
-    let duration = MediaTime(seconds: Double(frames) / Double(work.sampleRate))
-    if facts?.demuxer.map(Self.hasTags) ?? true {
+    let duration = MediaTime(seconds: Double(analysis.frames) / Double(work.sampleRate))
+    if facts?.demuxer.map({ $0 != .matroska }) ?? true {
       let clock = EmbeddedClock(duration: duration, mpegFrameMicroseconds: mpegFrameMicroseconds)
       labels.addTags(of: &bytes, clock)
     }
@@ -53,11 +53,9 @@ struct ReadEmbeddedLabels {
     }
     let document = labels.document()
     let isWritten = labels.tracks.isEmpty || (try? Data(document).write(to: URL(fileURLWithPath: work.output))) != nil
-    return labels.faults.map(Warning.init) + (isWritten ? [] : [.labelsUnwritten])
+    analysis.warnings += labels.faults.map(Warning.init) + (isWritten ? [] : [.labelsUnwritten])
+    if labels.tags != FileTags() { analysis.tags = labels.tags }
   }
-
-  /// Whether a file may begin with ID3 tags, or is in Ogg.
-  private static func hasTags(_ demuxer: Demuxer) -> Bool { demuxer != .mov && demuxer != .matroska }
 
   /// Some lyrics count frames of MPEG sound, which have 384 samples in layer I, 1152 in layers II and III, and 576 in
   /// layer III at the lower rates of MPEG-2.

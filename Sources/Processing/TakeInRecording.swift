@@ -30,7 +30,7 @@ struct TakeInRecording {
     ).run { _ in }
     let labels = EmbeddedLabelsWork(output: work.labels, sampleRate: sampleRate, codec: codec)
     let reading = ReadEmbeddedLabels(work: labels, source: probe.source, facts: nil, texts: nil)
-    analysis.warnings += reading.run(frames: analysis.frames)
+    reading.run(&analysis)
     return analysis
   }
 }

@@ -84,7 +84,7 @@ extension WorkerRequest {
           findsNoiseRegions: work.findsNoiseRegions, soundMap: work.soundMap
         ).run(progress: progress)
       }
-      if let reading { analysis.warnings += reading.run(frames: analysis.frames) }
+      reading?.run(&analysis)
       return .analyzed(analysis)
     }
   }

@@ -111,6 +111,33 @@ import Testing
     }
   }
 
+  @Test("cue points and regions of WAV are labels")
+  func cuePoints() {
+    func number(_ value: Int) -> [UInt8] { (0..<4).map { UInt8(value >> (8 * $0) & 0xFF) } }
+    func chunk(_ name: String, _ content: [UInt8]) -> [UInt8] {
+      Array(name.utf8) + number(content.count) + content + [UInt8](repeating: 0, count: content.count % 2)
+    }
+    func point(_ id: Int, _ frame: Int) -> [UInt8] {
+      number(id) + number(0) + Array("data".utf8) + number(0) + number(0) + number(frame)
+    }
+    let format = chunk("fmt ", [1, 0, 1, 0] + number(8000) + number(8000) + [1, 0, 8, 0])
+    let cue = number(3) + point(1, 2000) + point(2, 8000) + point(3, 12_000)
+    let list =
+      chunk("labl", number(1) + Array("Intro\0".utf8)) + chunk("labl", number(2) + [0x56, 0xE9, 0])
+      + chunk("ltxt", number(2) + number(4000) + Array("rgn ".utf8) + number(0) + number(0))
+      + chunk("note", number(3) + Array("a note\0".utf8))
+    func file(_ cue: [UInt8]) -> [UInt8] {
+      Array("RIFF\0\0\0\0WAVE".utf8) + format + chunk("data", [0, 0, 0]) + chunk("cue ", cue)
+        + chunk("LIST", Array("adtl".utf8) + list)
+    }
+    let whole = read(file(cue))
+    let labels = [Label(250, 250, "Intro"), Label(1000, 1500, "Vé"), Label(1500, 1500, "a note")]
+    #expect(whole.tracks == [EmbeddedTrack(kind: .labels, name: "Cue points", labels: labels)])
+    #expect(whole.faults == [])
+    let short = read(file(cue.dropLast(30) + []))
+    #expect(short.tracks.map(\.labels.count) == [1] && short.faults == [.damaged(.cuePoints)])
+  }
+
   @Test func tracksAreHandedOverUnchanged() throws {
     var labels = read(Self.flac(Self.comments(Self.pairs)))
     labels.add(

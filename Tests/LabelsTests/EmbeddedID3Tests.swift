@@ -46,7 +46,7 @@ import Testing
   func plainLyrics(version: UInt8) {
     let found = read(ID3Bytes.tag(version, [("USLT", Self.uslt("One\r\n\r\ntwo", name: "Album"))]))
     let expected = EmbeddedTrack(
-      kind: .lyrics, name: "Album", language: "eng", labels: [Label(0, 60_000, "One\ntwo")])
+      kind: .lyrics, name: "Album", language: "eng", labels: [Label(0, 60_000, "One\n\ntwo")])
     #expect(found.tracks == [expected] && found.faults == [])
   }
 
@@ -245,7 +245,7 @@ enum ID3Bytes {
 
   static func frame(_ id: String, _ content: [UInt8], _ version: UInt8, flags: [UInt8] = [0, 0]) -> [UInt8] {
     guard version > 2 else {
-      let short = ["USLT": "ULT", "SYLT": "SLT", "TIT2": "TT2"][id] ?? "COM"
+      let short = ["USLT": "ULT", "SYLT": "SLT", "TIT2": "TT2"][id] ?? (id.count == 3 ? id : "COM")
       return Array(short.utf8) + Bytes.big(content.count, 3) + content
     }
     return Array(id.utf8) + (version == 4 ? safe(content.count) : Bytes.big(content.count, 4)) + flags + content

@@ -60,6 +60,7 @@ private func problem(for error: ServiceError) -> Problem {
   case .batchHasEnded(let id, let state):
     Problem("batch_finished", "Batch \(id) is \(state.rawValue); only one that has not ended can be canceled.")
   case .notReady(let id): Problem("not_ready", "The sound of recording \(id) isn't finished yet. Follow its job.")
+  case .noCover(let id): Problem("no_cover", "The file of recording \(id) has no cover that can be served.")
   case .noVideo(let id): Problem("no_video", "Recording \(id) has no video. Its sound is at “audio”.")
   case .audioMissing(let id): audioMissingProblem("The file of recording \(id)")
   case .audioDamaged(let id): audioDamagedProblem("The file of recording \(id)")

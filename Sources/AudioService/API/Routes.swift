@@ -34,6 +34,7 @@ func routes(_ context: Context) -> [ServiceRoute] {
     ServiceRoute(.delete, "/v1/recordings/{id}", .recording(.delete), recordings.delete),
     ServiceRoute(.get, "/v1/recordings/{id}/audio", .recording(.read), audio.read),
     ServiceRoute(.get, "/v1/recordings/{id}/video", .recording(.read), audio.video),
+    ServiceRoute(.get, "/v1/recordings/{id}/cover", .recording(.read), audio.cover),
     ServiceRoute(.get, "/v1/recordings/{id}/waveform", .recording(.read), atOnce: waveforms.slice),
     ServiceRoute(.post, "/v1/recordings/{id}/waveform", .key(.write), recordings.rebuildWaveform),
     ServiceRoute(.get, "/v1/recordings/{id}/waveform.dat", .recording(.read), atOnce: waveforms.dat),

@@ -14,6 +14,7 @@ enum ServiceError: Error, Sendable {
   /// A job is still making the recording's audio.
   case notReady(RecordingID)
   case noVideo(RecordingID)
+  case noCover(RecordingID)
   /// The row exists, but the audio file doesn't.
   case audioMissing(RecordingID)
   /// The audio file's size isn't the one in the row, or it can't be decoded any more.

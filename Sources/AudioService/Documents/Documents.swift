@@ -28,6 +28,18 @@ struct RecordingDocument: Encodable, Sendable {
     var width, height: Int
   }
 
+  /// What the file says of itself.
+  struct Tags: Encodable, Sendable {
+    var title, artist, album, albumArtist, composer, date, track, genre, comment, language, encoder: String?
+    var timeReference: Int64?
+  }
+
+  struct Cover: Encodable, Sendable {
+    var type: String
+    var bytes: Int64
+    var width, height: Int
+  }
+
   struct DerivedFrom: Encodable, Sendable {
     var recording, job, operation: String
   }
@@ -38,6 +50,8 @@ struct RecordingDocument: Encodable, Sendable {
   var format: Format
   var waveform: Waveform
   @Nullable var video: Video?
+  @Nullable var tags: Tags?
+  @Nullable var cover: Cover?
   var warnings: [Warning]
   @Nullable var derivedFrom: DerivedFrom?
 
@@ -62,6 +76,15 @@ struct RecordingDocument: Encodable, Sendable {
       waveform.available = Double(live.progress?.readyFrames ?? 0) / Double(format.sampleRate)
     }
     video = recording.mediaFacts?.video.map { Video(codec: $0.codec, width: $0.width, height: $0.height) }
+    tags = recording.tags.flatMap { tags in
+      tags.isEmpty
+        ? nil
+        : Tags(
+          title: tags.title, artist: tags.artist, album: tags.album, albumArtist: tags.albumArtist,
+          composer: tags.composer, date: tags.date, track: tags.track, genre: tags.genre, comment: tags.comment,
+          language: tags.language, encoder: tags.encoder, timeReference: tags.timeReference)
+    }
+    cover = recording.tags?.cover.map { Cover(type: $0.type, bytes: $0.bytes, width: $0.width, height: $0.height) }
     warnings = recording.warnings
     derivedFrom = recording.derivedFrom.map {
       DerivedFrom(recording: $0.recording.text, job: $0.job.text, operation: $0.operation)

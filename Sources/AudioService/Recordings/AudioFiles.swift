@@ -1,6 +1,7 @@
 import Glibc
 import HTTP
 import Jobs
+import Labels
 import Processing
 import Storage
 import Terms
@@ -12,12 +13,19 @@ struct AudioFiles: Sendable {
   @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
     -> HTTPResponse
   {
-    let query = try QueryParameters(request, known: ["download", "format", "start", "end"])
+    let query = try QueryParameters(request, known: ["download", "format", "start", "end", "labels"])
     let isDownload = try query.flag("download")
     let format: Conversions.Format? = try query.choice("format")
     let asked = try FramePart.Asked(query)
     let recording = try await context.recording(parameters, caller)
-    if let asked { return try await part(asked, of: recording, as: format ?? .wav, isDownload, request, caller) }
+    let labels = query.string("labels")
+    if labels != nil, format ?? .wav != .wav || format == nil && asked == nil {
+      throw query.invalid("format", query.string("format") ?? "", .oneOf(["wav"]))
+    }
+    if asked != nil || labels != nil {
+      let part = PartRequest(asked: asked ?? .init(), format: format ?? .wav, isDownload: isDownload, labels: labels)
+      return try await self.part(part, of: recording, request, caller)
+    }
     guard let format else {
       return try await answer(request, recording, isDownload, contentType: recording.mediaType, caller)
     }
@@ -55,37 +63,74 @@ struct AudioFiles: Sendable {
     return HTTPResponse(whole, for: request)
   }
 
+  /// What a request asks for that isn't a file as it is stored.
+  private struct PartRequest {
+    let asked: FramePart.Asked
+    let format: Conversions.Format
+    let isDownload: Bool
+    /// The track of labels to write into it.
+    let labels: String?
+  }
+
+  /// Returns the labels of a track in a part as chunks of a WAV file.
+  private func cuePoints(
+    _ track: LabelTrack, _ part: FramePart, _ sampleRate: Int, _ caller: Caller
+  ) async throws -> (bytes: [UInt8], version: String, leftOut: String) {
+    let rate = Double(sampleRate)
+    return try await context.drawings.run(for: caller.client) {
+      guard let found = try caller.catalog.labels(of: track.id) else {
+        throw ServiceError.noSuchLabelTrack(track.id.text)
+      }
+      let start = MediaTime(seconds: Double(part.frames.lowerBound) / rate) ?? .zero
+      let end = MediaTime(seconds: Double(part.frames.upperBound) / rate) ?? .limit
+      let labels = try found.chunks.flatMap { try LabelPieces.labels($0.labels) }.compactMap {
+        $0.cut(from: start, to: end)
+      }
+      let (bytes, leftOut) = CuePoints.chunks(labels, sampleRate: sampleRate)
+      let version = found.track.etag.filter { $0 != "\"" }
+      return (bytes, version, leftOut.map(\.rawValue).joined(separator: ", "))
+    }
+  }
+
   /// Returns a part of a recording. Decides everything that needs no decoding first, so that HEAD and conditions cost
   /// nothing.
   private func part(
-    _ asked: FramePart.Asked, of recording: Recording, as format: Conversions.Format, _ isDownload: Bool,
-    _ request: HTTPRequest, _ caller: Caller
+    _ asked: PartRequest, of recording: Recording, _ request: HTTPRequest, _ caller: Caller
   ) async throws -> HTTPResponse {
+    let format = asked.format
     guard format == .wav || caller.mayConvert else { throw AccessError.noConversion }
     let recording = try await context.readWhole(recording, until: context.waitDeadline, caller)
     guard let source = recording.audioFormat, let sha256 = recording.sha256 else {
       throw ServiceError.notReady(recording.id)
     }
-    let part = try FramePart(asked, of: recording.format)
+    let part = try FramePart(asked.asked, of: recording.format)
     let target = try Conversions.target(source, format)
     var fields = HTTPFields.sandboxed
-    if isDownload {
+    if asked.isDownload {
       let name = RecordingName.derived(
         from: recording.name, label: part.label(sampleRate: source.sampleRate), extension: target.fileExtension)
       fields["Content-Disposition"] = Self.attachment(name, extension: target.fileExtension)
     }
     // Ogg files have a random serial number, so the same sound isn't twice the same bytes.
     let weakness = target.container == .ogg ? "W/" : ""
-    let tag = "\(weakness)\"p1-\(sha256)-\(part.frames.lowerBound)-\(part.frames.upperBound)-\(format.rawValue)\""
+    var tag = "p1-\(sha256)-\(part.frames.lowerBound)-\(part.frames.upperBound)-\(format.rawValue)"
+    var (chunks, cacheControl) = ([UInt8](), context.immutable)
+    if let labels = asked.labels {
+      let track = try await LabelTracks(context: context).track(labels, of: recording, caller)
+      let cues = try await cuePoints(track, part, source.sampleRate, caller)
+      (chunks, cacheControl, tag) = (cues.bytes, "no-cache", "\(tag)-\(cues.version)")
+      if !cues.leftOut.isEmpty { fields["Stillwave-Left-Out"] = cues.leftOut }
+    }
     var representation = Representation(
-      body: .empty, contentType: target.mediaType, etag: tag, cacheControl: context.immutable,
+      body: .empty, contentType: target.mediaType, etag: "\(weakness)\"\(tag)\"", cacheControl: cacheControl,
       fields: fields, acceptsRanges: format == .wav)
     if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
     let local = try await context.soundFile(of: recording, for: caller.client)
     let client = caller.client
     let room = try context.parts.reserve(for: client)
     if format == .wav {
-      let sound = try await WavePart(of: local, part, of: recording.id, room: room, for: client, context)
+      let sound = try await WavePart(
+        of: local, part, adding: chunks, of: recording.id, room: room, for: client, context)
       representation.body = sound.body(0..<sound.length)
       representation.part = { sound.body($0) }
     } else if request.method == .head {
@@ -107,6 +152,29 @@ struct AudioFiles: Sendable {
     let recording = try await context.recording(parameters, caller)
     guard let facts = recording.mediaFacts, facts.video != nil else { throw ServiceError.noVideo(recording.id) }
     return try await answer(request, recording, isDownload, contentType: facts.videoMediaType, caller)
+  }
+
+  /// `GET …/cover`: the picture inside the file, as it is there.
+  @Sendable func cover(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
+    -> HTTPResponse
+  {
+    try QueryParameters.checkNone(request)
+    let recording = try await context.recording(parameters, caller)
+    guard let cover = recording.tags?.cover else { throw ServiceError.noCover(recording.id) }
+    guard let key = recording.audioKey, let sha256 = recording.sha256 else {
+      throw ServiceError.notReady(recording.id)
+    }
+    var representation = Representation(
+      body: .empty, contentType: cover.type, etag: "\"i1-\(sha256)\"", cacheControl: context.immutable,
+      fields: .sandboxed)
+    if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
+    let (blobs, range) = (context.blobs, cover.offset..<cover.offset + cover.bytes)
+    guard let bytes = try await context.storeWork.run({ try blobs.read(key, range) }) else {
+      try await context.checkAudio(of: recording)
+      throw ServiceError.audioDamaged(recording.id)
+    }
+    representation.body = .bytes(bytes)
+    return HTTPResponse(representation, for: request)
   }
 
   private func answer(

@@ -44,6 +44,9 @@ struct FramePart: Equatable {
   struct Asked {
     var start, end: Double?
 
+    /// The whole recording.
+    init() {}
+
     /// nil if the query has neither. Throws if they can't be a part of any recording.
     init?(_ query: QueryParameters) throws {
       (start, end) = (try query.number("start"), try query.number("end"))
@@ -92,22 +95,36 @@ final class WavePart: Sendable {
   private let file: OpenFile
   /// The length of the WAV file, in bytes.
   let length: Int64
+  /// What it has without `trailer`.
+  private let soundLength: Int64
+  /// The chunks behind the sound.
+  private let trailer: [UInt8]
+  /// The bytes of the header that say the length, by their offset.
+  private let lengthBytes: [Int64: UInt8]
 
-  /// Finds the length of a part of a recording's file.
+  /// Finds the length of a part of a recording's file, to which `chunks` are added.
   init(
-    of local: LocalFile, _ part: FramePart, of recording: RecordingID, room: TallyPlace, for client: Client,
-    _ context: Context
+    of local: LocalFile, _ part: FramePart, adding chunks: [UInt8] = [], of recording: RecordingID, room: TallyPlace,
+    for client: Client, _ context: Context
   ) async throws {
-    (file, length) = try await context.samples.run(for: client, countsAsJob: true) { [readers = context.readers] in
+    let mark: [UInt8]
+    (file, soundLength, mark) = try await context.samples.run(for: client, countsAsJob: true) {
+      [readers = context.readers] in
       let file: OpenFile
       do throws(ReaderFailure) { file = try OpenFile(path: local.path) } catch {
         throw ServiceError(error, of: recording)
       }
-      let length = try readers.read(file, of: recording, for: client) { (reader) throws(ReaderFailure) in
-        try reader.partLength(part.frames)
+      return try readers.read(file, of: recording, for: client) { (reader) throws(ReaderFailure) in
+        (file, try reader.partLength(part.frames), try reader.part(part.frames, from: 0, limit: 4))
       }
-      return (file, length)
     }
+    trailer = [UInt8](repeating: 0, count: chunks.isEmpty ? 0 : Int(soundLength % 2)) + chunks
+    length = soundLength + Int64(trailer.count)
+    // RF64 says it in its chunk “ds64”.
+    let (offset, count) = mark.starts(with: "RF64".utf8) ? (20, 8) : (4, 4) as (Int64, Int64)
+    let stated = count == 4 ? min(length - 8, Int64(UInt32.max)) : length - 8
+    lengthBytes = Dictionary(
+      uniqueKeysWithValues: (0..<count).map { (offset + $0, UInt8(truncatingIfNeeded: stated >> (8 * $0))) })
     (self.local, self.part, self.recording) = (local, part, recording)
     (self.room, self.client, self.context) = (room, client, context)
   }
@@ -118,10 +135,19 @@ final class WavePart: Sendable {
     return .stream(length: Int64(range.count)) { [self] in
       let from = place.withLock { $0 }
       guard from < range.upperBound else { return nil }
-      let limit = min(range.upperBound - from, Self.pieceBytes)
-      let piece = try await context.samples.run(for: client, isUnderWay: true, countsAsJob: true) { [self] in
+      guard from < soundLength else {
+        place.withLock { $0 = range.upperBound }
+        return Array(trailer[Int(from - soundLength)..<Int(range.upperBound - soundLength)])
+      }
+      let limit = min(min(range.upperBound, soundLength) - from, Self.pieceBytes)
+      var piece = try await context.samples.run(for: client, isUnderWay: true, countsAsJob: true) { [self] in
         try context.readers.read(file, of: recording, for: client) { (reader) throws(ReaderFailure) in
           try reader.part(part.frames, from: from, limit: limit)
+        }
+      }
+      if !trailer.isEmpty, from < 28 {
+        for (offset, byte) in lengthBytes where (from..<from + Int64(piece.count)).contains(offset) {
+          piece[Int(offset - from)] = byte
         }
       }
       place.withLock { $0 = from + Int64(piece.count) }

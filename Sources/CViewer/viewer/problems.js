@@ -23,7 +23,7 @@ const codes = /** @type {const} */ ({
   problemLarge: "content_too_large output_limit too_many_pixels",
   problemHeavy: "memory_limit cpu_limit time_limit stalled probe_too_slow",
   problemUnread: "unsupported_media unsupported_format seek_failed decoder_failed waveform_failed",
-  problemFormat: "unsupported_output no_video",
+  problemFormat: "unsupported_output no_cover no_video",
   problemUnknown: "outcome_unknown",
   problemService: "internal_error worker_failed worker_missing encoder_failed io_error write_failed disk_unwritable catalog_unwritable "
     + "catalog_damaged data_folder_replaced audit_unwritable draining",

@@ -70,6 +70,8 @@ enum WaveformJob: JobDefinition {
       recording.warnings.removeAll { $0.code == Warning.damagedWaveformCode }
     }
     recording.noiseRegions = analysis.noiseRegions
+    // Only a decoder that was taken over reports something else.
+    if let tags = analysis.tags, tags.isPlausible(fileBytes: recording.bytes ?? 0) { recording.tags = tags }
   }
 
   /// Returns the tracks that the worker found in the recording's file; none if the waveform was built before, because

@@ -34,6 +34,8 @@ extension EmbeddedLabels {
   /// Adds the tracks of tags.
   mutating func add(_ comments: TaggedComments, _ clock: EmbeddedClock) {
     for lyrics in comments.lyrics { addLyrics(Array(lyrics), clock) }
+    for (tag, value) in comments.tags { add(tag, value) }
+    if let frames = comments.timeReference { tags.timeReference = frames }
     let (chapters, isDamaged) = comments.chapters(duration: clock.duration)
     if isDamaged { note(.invalid(.chapters, .badTime)) }
     add(.chapters, .chapters, chapters)
@@ -43,6 +45,8 @@ extension EmbeddedLabels {
 /// Tags that have a name and a text in UTF-8.
 struct TaggedComments {
   private(set) var lyrics: [ArraySlice<UInt8>] = []
+  private(set) var tags: [(EmbeddedLabels.Tag, ArraySlice<UInt8>)] = []
+  private(set) var timeReference: Int64?
   private var starts: [(number: String, time: ArraySlice<UInt8>)] = []
   private var titles: [String: ArraySlice<UInt8>] = [:]
 
@@ -56,6 +60,10 @@ struct TaggedComments {
     let name = String(decoding: name, as: UTF8.self).uppercased()
     if Self.namesOfLyrics.contains(name) || name.hasPrefix("LYRICS-") {
       lyrics.append(value)
+    } else if let tag = EmbeddedLabels.tag(named: name) {
+      if tags.count < 1024 { tags.append((tag, value)) }
+    } else if name == "TIME_REFERENCE" {
+      timeReference = Int64(String(decoding: value.prefix(20), as: UTF8.self)).flatMap { $0 < 0 ? nil : $0 }
     } else if name.hasPrefix("CHAPTER"), starts.count < LabelLimits.labels {
       let number = name.dropFirst(7).prefix { $0.isASCII && $0.isNumber }
       guard !number.isEmpty else { return }

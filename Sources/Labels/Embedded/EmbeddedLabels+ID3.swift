@@ -16,6 +16,7 @@ extension EmbeddedLabels {
     if tag.isDamaged { note(.damaged(.tags)) }
     var chapters = ID3Chapters()
     for frame in tag.frames {
+      addText(of: frame)
       let part: EmbeddedPart? =
         switch frame.id {
         case "USLT": .lyrics

@@ -6,7 +6,7 @@
 //   Ogg          *page; page = "OggS" version type granule(8) serial(4) number(4) CRC(4) count *length content; after a
 //                length of 255, the packet goes on. The second packet of the sound's stream has the comments, after a
 //                mark: "\3vorbis", "OpusTags", none (Speex), or a FLAC block's header
-//   RIFF, AIFF   a chunk "id3 " or "ID3 "
+//   RIFF, AIFF   a chunk "id3 " or "ID3 "; in RIFF cue points (see CuePoints)
 
 extension EmbeddedLabels {
   /// Tags longer than this are left out: there are pictures in them, but none of this size.
@@ -27,6 +27,7 @@ extension EmbeddedLabels {
     case "OggS": addOgg(&file, from: offset, clock)
     case "RIFF", "RF64": addChunks(&file, isBigEndian: false, clock)
     case "FORM": addChunks(&file, isBigEndian: true, clock)
+    case _ where mark.dropFirst(4).prefix(4).elementsEqual("ftyp".utf8): addMP4Cover(&file)
     default: addTagAtEnd(&file, clock)
     }
   }
@@ -35,7 +36,9 @@ extension EmbeddedLabels {
     _ file: inout some ByteSource, at offset: Int, length: Int, _ clock: EmbeddedClock
   ) {
     guard length <= Self.tagLimit else { return note(.tooMuch(.tags)) }
-    if let tag = ID3Tag(file.bytes(at: offset, count: length)) { add(tag, clock) } else { note(.damaged(.tags)) }
+    guard let tag = ID3Tag(file.bytes(at: offset, count: length)) else { return note(.damaged(.tags)) }
+    add(tag, clock)
+    for frame in tag.frames where frame.id == "APIC" { addCover(&file, of: frame, at: offset, version: tag.version) }
   }
 
   private mutating func addTagAtEnd(_ file: inout some ByteSource, _ clock: EmbeddedClock) {
@@ -55,13 +58,15 @@ extension EmbeddedLabels {
       guard let head = file.whole(at: offset, count: 4), let type = head.first, type & 0x7F < 0x7F else { return }
       let length = ID3Tag.number(head.dropFirst())
       if type & 0x7F == 4 { add(vorbisComments: file.bytes(at: offset + 4, count: length), clock) }
+      if type & 0x7F == 6 { addCover(&file, ofFLACBlockAt: offset + 4) }
       guard type & 0x80 == 0 else { return }
       offset += 4 + length
     }
   }
 
   private mutating func addChunks(_ file: inout some ByteSource, isBigEndian: Bool, _ clock: EmbeddedClock) {
-    var (offset, longDataLength): (Int, Int?) = (12, nil)
+    var (offset, longDataLength, points): (Int, Int?, CuePoints) = (12, nil, CuePoints())
+    defer { add(.cuePoints, .labels, name: "Cue points", points.labels) }
     for _ in 0..<Self.chunkLimit {
       guard let head = file.whole(at: offset, count: 8) else { return }
       let field = head.dropFirst(4)
@@ -75,6 +80,14 @@ extension EmbeddedLabels {
       case "ds64":
         let size = file.bytes(at: offset + 16, count: 8).reversed().prefix(8)
         longDataLength = size.first == 0 ? ID3Tag.number(size.dropFirst()) : nil
+      case "fmt " where !isBigEndian: points.add(format: file.bytes(at: offset + 8, count: min(length, 16)))
+      case "cue " where !isBigEndian && length <= Self.tagLimit:
+        if !points.add(points: file.bytes(at: offset + 8, count: length)) { note(.damaged(.cuePoints)) }
+      case "LIST" where !isBigEndian && length <= Self.tagLimit:
+        let list = file.bytes(at: offset + 8, count: length)
+        points.add(list: list)
+        add(list: list)
+      case "bext" where !isBigEndian: add(broadcast: file.bytes(at: offset + 8, count: min(length, 602)))
       case "data" where length == 0xFFFF_FFFF: length = longDataLength ?? length
       default: break
       }

@@ -1,3 +1,5 @@
+import Terms
+
 /// A track of labels found inside a sound or video file.
 package struct EmbeddedTrack: Hashable, Sendable {
   /// What the labels are.
@@ -29,6 +31,10 @@ package struct EmbeddedLabels: Equatable, Sendable {
   /// Maximum length of a name, in bytes.
   private static let nameLimit = 200
 
+  /// What the file says of itself. Not part of the document.
+  package var tags = FileTags()
+  /// Whether the cover is the front.
+  var hasFront = false
   private var labelCount = 0
   private var wordCount = 0
 
@@ -70,6 +76,8 @@ package struct EmbeddedLabels: Equatable, Sendable {
 /// A kind of timed text in a file.
 package enum EmbeddedPart: String, Sendable {
   case chapters, lyrics, subtitles
+  /// Of WAV.
+  case cuePoints = "cue points"
   /// SYLT frames of ID3.
   case timedLyrics = "timed lyrics"
   /// ID3 tags and Vorbis comments as a whole.

@@ -12,7 +12,7 @@
 // grouped; in 2.4: the group, the method, and the length if given. Until 2.3 the whole tag is unsynchronized, from 2.4
 // on each frame. Some programs (an iTunes of 2008) write plain sizes in 2.4; the next frame's ID shows which it is.
 
-/// The frames of a tag that may have labels.
+/// The frames of a tag that may have labels, texts or pictures.
 struct ID3Tag {
   struct Frame {
     /// As in 2.3 and later: “USLT”.
@@ -20,17 +20,26 @@ struct ID3Tag {
     let content: ArraySlice<UInt8>
     /// Whether the content is compressed or encrypted.
     let isEncoded: Bool
+    /// Where the content is in the tag; nil if bytes were inserted into it.
+    let place: Int?
   }
 
   let version: UInt8
   private(set) var frames: [Frame] = []
   private(set) var isDamaged = false
   private var isUnsynchronized = false
+  /// The index of the tag's first byte.
+  private let start: Int
 
   /// Length of a tag's header.
   static let headerLength = 10
-  private static let wanted: Set<String> = ["USLT", "SYLT", "CHAP", "CTOC", "TIT2"]
-  private static let olderNames = ["ULT": "USLT", "SLT": "SYLT", "TT2": "TIT2"]
+  private static let wanted: Set<String> =
+    Set(EmbeddedLabels.tagsOfFrames.keys).union(["USLT", "SYLT", "CHAP", "CTOC", "APIC"])
+  private static let olderNames = [
+    "ULT": "USLT", "SLT": "SYLT", "PIC": "APIC", "TT2": "TIT2", "TP1": "TPE1", "TAL": "TALB", "TP2": "TPE2",
+    "TCM": "TCOM", "TYE": "TYER", "TRK": "TRCK", "TCO": "TCON", "COM": "COMM", "TLA": "TLAN", "TSS": "TSSE",
+    "TEN": "TENC",
+  ]
   /// A tag of the greatest length has some million frames of nothing.
   private static let frameLimit = 100_000
 
@@ -44,7 +53,7 @@ struct ID3Tag {
   /// Parses a tag from its header on, as far as the bytes go. Fails if it has an unknown version.
   init?(_ bytes: ArraySlice<UInt8>) {
     guard let length = Self.length(bytes) else { return nil }
-    version = bytes[bytes.startIndex + 3]
+    (version, start) = (bytes[bytes.startIndex + 3], bytes.startIndex)
     guard (2...4).contains(version) else { return nil }
     let flags = bytes[bytes.startIndex + 5]
     var body = bytes.prefix(length).dropFirst(Self.headerLength)
@@ -90,13 +99,15 @@ struct ID3Tag {
     let name = String(decoding: head.prefix(version == 2 ? 3 : 4), as: UTF8.self)
     let id = version == 2 ? Self.olderNames[name] ?? name : name
     guard Self.wanted.contains(id) else { return nil }
-    guard version > 2, let flags = head.last else { return Frame(id: id, content: bytes, isEncoded: false) }
-    if version == 3 {
-      return Frame(id: id, content: bytes.dropFirst(flags & 0x20 != 0 ? 1 : 0), isEncoded: flags & 0xC0 != 0)
+    func frame(_ content: ArraySlice<UInt8>, isEncoded: Bool = false, isMoved: Bool = false) -> Frame {
+      let place = isMoved || isUnsynchronized ? nil : content.startIndex - start
+      return Frame(id: id, content: content, isEncoded: isEncoded, place: place)
     }
+    guard version > 2, let flags = head.last else { return frame(bytes) }
+    if version == 3 { return frame(bytes.dropFirst(flags & 0x20 != 0 ? 1 : 0), isEncoded: flags & 0xC0 != 0) }
     var content = bytes.dropFirst((flags & 0x40 != 0 ? 1 : 0) + (flags & 0x01 != 0 ? 4 : 0))
     if flags & 0x02 != 0 || isUnsynchronized { content = Self.synchronized(content)[...] }
-    return Frame(id: id, content: content, isEncoded: flags & 0x0C != 0)
+    return frame(content, isEncoded: flags & 0x0C != 0, isMoved: flags & 0x02 != 0)
   }
 
   private static func extendedHeaderLength(_ body: ArraySlice<UInt8>, _ version: UInt8) -> Int {

@@ -44,6 +44,7 @@ struct RecordingRow: TableRow {
     (recording.waveformBytes, recording.mapBytes) = (
       try nullable(row, "waveform_bytes"), try nullable(row, "map_bytes")
     )
+    recording.tags = try document(row, "tags")
     recording.version = try value(row, "version")
     guard recording.isPlausible else { throw StorageError.corrupt(column: "recordings", value: recording.id.text) }
   }
@@ -78,6 +79,7 @@ struct RecordingRow: TableRow {
     container["derived_job"] = recording.derivedFrom?.job.text
     container["derived_operation"] = recording.derivedFrom?.operation
     container["version"] = recording.version
+    container["tags"] = try recording.tags.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
     container["noise_regions"] = try recording.noiseRegions.map {
       String(decoding: try JSONEncoder().encode($0), as: UTF8.self)
     }
@@ -204,10 +206,15 @@ func instant(_ row: SQLRow, _ column: String) throws -> Timestamp? {
 
 /// Returns a list stored as JSON, or nil for NULL.
 private func list<Element: Decodable>(_ row: SQLRow, _ column: String) throws -> [Element]? {
-  guard let text: String = try nullable(row, column) else { return nil }
   // Most lists of warnings are empty.
-  if text == "[]" { return [] }
-  do { return try JSONDecoder().decode([Element].self, from: Data(text.utf8)) } catch {
+  if try nullable(row, column) == "[]" { return [] }
+  return try document(row, column)
+}
+
+/// Returns a value stored as JSON, or nil for NULL.
+private func document<Value: Decodable>(_ row: SQLRow, _ column: String) throws -> Value? {
+  guard let text: String = try nullable(row, column) else { return nil }
+  do { return try JSONDecoder().decode(Value.self, from: Data(text.utf8)) } catch {
     throw StorageError.corrupt(column: column, value: text)
   }
 }

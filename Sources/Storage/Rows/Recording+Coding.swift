@@ -6,7 +6,7 @@ extension Recording: Codable {
   private enum CodingKeys: String, CodingKey {
     case id, owner, name, createdAt, bytes, sha256, format, waveformState, waveformJob, waveformFile, audioFile, media
     case workingFile, workingBytes, workingDigest = "workingSha256", waveformBytes, mapBytes, warnings, derivedFrom,
-      noiseRegions, version
+      noiseRegions, tags, version
   }
 
   /// Reads a description. The names of its files may be anything; see `isPlausible`.
@@ -33,6 +33,7 @@ extension Recording: Codable {
       warnings: try members.decode([Warning].self, forKey: .warnings),
       derivedFrom: try members.decodeIfPresent(Derivation.self, forKey: .derivedFrom),
       noiseRegions: try members.decodeIfPresent([NoiseRegion].self, forKey: .noiseRegions))
+    tags = try members.decodeIfPresent(FileTags.self, forKey: .tags)
     owner = try members.decodeIfPresent(Tenant.self, forKey: .owner)
     version = try members.decode(Int64.self, forKey: .version)
   }
@@ -60,6 +61,7 @@ extension Recording: Codable {
     try members.encode(warnings, forKey: .warnings)
     try members.encodeIfPresent(derivedFrom, forKey: .derivedFrom)
     try members.encodeIfPresent(noiseRegions, forKey: .noiseRegions)
+    try members.encodeIfPresent(tags, forKey: .tags)
     try members.encode(version, forKey: .version)
   }
 }

@@ -2,7 +2,7 @@ import Terms
 
 /// A recording: what is known about it, and which of its files are complete.
 ///
-/// Its sound never changes once `audioKey` is set. `name`, `format`, and `warnings` come from untrusted files.
+/// Its sound never changes once `audioKey` is set. `name`, `format`, `tags` and `warnings` come from untrusted files.
 package struct Recording: Sendable, Equatable {
   /// The ID, which also names its folder.
   package let id: RecordingID
@@ -49,6 +49,8 @@ package struct Recording: Sendable, Equatable {
   package var derivedFrom: Derivation?
   /// The regions that contain only noise, best first; nil until the recording has been read.
   package var noiseRegions: [NoiseRegion]?
+  /// What the file says of itself; nil until it has been read, and if that is nothing.
+  package var tags: FileTags?
   /// The number of the description that says all this. It grows with each change, and is a time in milliseconds since
   /// 1970, so that no catalog that was restored to an earlier moment uses it a second time.
   package internal(set) var version: Int64

@@ -77,7 +77,8 @@ extension Recording {
     // the audio to be removed as a damaged waveform, or overwritten by a working copy.
     let files = [(audioKey, "audio"), (workingKey, "working"), (waveformKey, "waveform")]
     let lengths = [bytes, workingBytes, waveformBytes, mapBytes]
-    return createdAt.isPlausible && (0..<1 << 60).contains(version) && format.isPlausible
+    return (tags?.isPlausible(fileBytes: bytes ?? 0) ?? true) && createdAt.isPlausible
+      && (0..<1 << 60).contains(version) && format.isPlausible
       && lengths.allSatisfy { 0...(1 << 60) ~= $0 ?? 0 }
       && [sha256, workingSHA256].allSatisfy {
         $0.map { $0.utf8.count == 64 && $0.utf8.allSatisfy(\.isLowerHexDigit) } ?? true

@@ -69,6 +69,7 @@ package enum CatalogTables {
       working_sha256 TEXT,
       warnings TEXT NOT NULL,
       noise_regions TEXT,
+      tags TEXT,
       derived_recording TEXT,
       derived_job TEXT,
       derived_operation TEXT,

@@ -1,0 +1,54 @@
+/// What a sound or video file says of itself. The texts come from untrusted files.
+package struct FileTags: Codable, Sendable, Hashable {
+  /// The texts, each of at most `textLimit` bytes.
+  package var title, artist, album, albumArtist, composer, date, track, genre, comment, language, encoder: String?
+  /// Frames from midnight to the recording's start.
+  package var timeReference: Int64?
+  /// The picture of the front, or else the first one.
+  package var cover: FileCover?
+
+  /// Maximum length of a text, in bytes.
+  package static let textLimit = 4096
+
+  /// Creates tags of nothing.
+  package init() {}
+
+  /// Whether a service could have stored this of a file of this length.
+  package func isPlausible(fileBytes: Int64) -> Bool {
+    let texts = [title, artist, album, albumArtist, composer, date, track, genre, comment, language, encoder]
+    return texts.allSatisfy { ($0?.utf8.count ?? 0) <= Self.textLimit } && timeReference ?? 0 >= 0
+      && cover?.isPlausible(fileBytes: fileBytes) ?? true
+  }
+
+  /// Whether there is nothing but perhaps a cover.
+  package var isEmpty: Bool {
+    var others = self
+    others.cover = nil
+    return others == FileTags()
+  }
+}
+
+/// A picture inside a file, where it can be read without knowing the file's format.
+package struct FileCover: Codable, Sendable, Hashable {
+  /// Its media type, one of `types`.
+  package var type: String
+  /// Where its bytes begin in the file.
+  package var offset: Int64
+  /// The number of its bytes, 1 or more.
+  package var bytes: Int64
+  /// Its size in pixels.
+  package var width, height: Int
+
+  /// The media types of pictures.
+  package static let types = ["image/jpeg", "image/png", "image/gif"]
+
+  fileprivate func isPlausible(fileBytes: Int64) -> Bool {
+    Self.types.contains(type) && offset >= 0 && bytes > 0 && bytes <= fileBytes && offset <= fileBytes - bytes
+      && width > 0 && height > 0
+  }
+
+  /// Creates a value from its parts.
+  package init(type: String, offset: Int64, bytes: Int64, width: Int, height: Int) {
+    (self.type, self.offset, self.bytes, self.width, self.height) = (type, offset, bytes, width, height)
+  }
+}
