@@ -30,10 +30,30 @@ import Testing
     await bench.runner.stop()
   }
 
+  @Test("a form may have other fields in any order", arguments: ["file", "files[]", "file[]"])
+  func otherFields(name: String) async throws {
+    let bench = try TestBench()
+    let field = "Content-Disposition: form-data; name=\"csrf\"\r\n\r\nsecret"
+    let file = "Content-Disposition: form-data; name=\"\(name)\"; filename=\"a %22b%22.wav\"\r\n\r\nRIFF"
+    for parts in [[field, file], [file, field]] {
+      let answer = try await upload(bench, fields: Self.formType, body: form(parts.joined(separator: "\r\n--b\r\n")))
+      #expect(answer.status == 201 && answer.body.contains(#""name":"a \"b\".wav""#), "\(answer.body)")
+      #expect(answer.body.contains("\"bytes\":4,"))
+    }
+    let named = try await upload(bench, "/v1/recordings?name=AC/DC%20-%20Live.wav")
+    #expect(named.body.contains(#""name":"AC/DC - Live.wav""#), "\(named.body)")
+    await bench.runner.stop()
+  }
+
   @Test(
-    "a form that isn't a single part “file” is rejected",
+    "a form without exactly one file is rejected",
     arguments: [
       ("Content-Disposition: form-data; name=\"other\"\r\n\r\nRIFF", "invalid_multipart"),
+      ("Content-Disposition: form-data; name=\"other\"; filename=\"a.wav\"\r\n\r\nRIFF", "invalid_multipart"),
+      (
+        "Content-Disposition: form-data; name=\"other\"\r\n\r\n" + String(repeating: "a", count: 65_537),
+        "invalid_multipart"
+      ),
       (
         "Content-Disposition: form-data; name=\"file\"\r\n\r\nRIFF\r\n--b\r\n"
           + "Content-Disposition: form-data; name=\"file\"\r\n\r\nRIFF", "invalid_multipart"

@@ -127,7 +127,7 @@ import Waveform
     (.invalidMember("a.b", .given), 400, "invalid_member", "a.b"),
     (.noBoundary, 400, "invalid_multipart", "Content-Type"),
     (.unexpectedPart("a"), 400, "invalid_multipart", "a"),
-    (.noFilePart, 400, "invalid_multipart", "file"),
+    (.noFilePart, 400, "invalid_multipart", "file"), (.longFormField("a", limit: 9), 400, "invalid_multipart", "a"),
     (.windowOutside(start: 9, duration: 1, parameter: "start"), 422, "window_outside", "start"),
     (.recordingTooShort(frames: 1, needs), 422, "recording_too_short", nil),
     (.noiseRegionOutside(start: 1, end: 9, duration: 2), 422, "noise_region_outside", "noise"),

@@ -108,7 +108,8 @@ private func part(_ disposition: String) -> String {
     ("form-data; name=f; filename=x.wav; filename*=utf-8'en'a%20b.wav", "a b.wav"),
     ("form-data; name=f; filename=\"../../etc/passwd\"", "passwd"),
     ("form-data; name=f; filename=\"a/\u{301}b\"", "\u{301}b"),
-    ("form-data; name=f; filename=\"C:\\dir\\s.wav\"", "s.wav"), ("form-data; name=f; filename=\"%22.wav\"", "%22.wav"),
+    ("form-data; name=f; filename=\"C:\\dir\\s.wav\"", "s.wav"),
+    ("form-data; name=f; filename=\"%22a%22%2F.wav\"", "\"a\"%2F.wav"),
     ("form-data ;name=f ; filename=\"\"", ""), ("form-data; filename*=latin1''x; name=f; filename=y.wav", "y.wav"),
   ])
   func filenamesAreTakenAsBrowsersAndCurlWriteThem(_ disposition: String, _ filename: String) async throws {

@@ -86,7 +86,11 @@ func problem(for error: RequestError) -> Problem {
     Problem("invalid_member", "“\(name)” must be \(expected.words).", parameter: name)
   case .noBoundary: Problem("invalid_multipart", "The Content-Type has no valid boundary.", parameter: "Content-Type")
   case .unexpectedPart(let name):
-    Problem("invalid_multipart", "The form has a part “\(name)”; send exactly one part, named “file”.", parameter: name)
+    Problem(
+      "invalid_multipart", "The form has a file “\(name)”; send exactly one file, named “file” or “files[]”.",
+      parameter: name)
+  case .longFormField(let name, let limit):
+    Problem("invalid_multipart", "The field “\(name)” is longer than \(limit) bytes.", parameter: name)
   case .noFilePart: Problem("invalid_multipart", "The form has no part named “file”.", parameter: "file")
 
   // What the request wants done.

@@ -46,6 +46,7 @@ enum RequestError: Error, Equatable, Sendable {
   case noBoundary
   case unexpectedPart(String)
   case noFilePart
+  case longFormField(String, limit: Int)
 
   // What the request wants done.
   /// Seconds.

@@ -112,9 +112,17 @@ struct DirectUploads: Sendable {
     var name: String?
     var hasFile = false
     while let part = try await form.nextPart() {
-      guard part.name == "file", !hasFile else {
-        throw RequestError.unexpectedPart(part.name)
+      guard part.name == "file" || part.name == "files[]" || part.name == "file[]" else {
+        // Another file would be lost.
+        guard part.filename == nil else { throw RequestError.unexpectedPart(part.name) }
+        var length = 0
+        while let piece = try await form.read() {
+          length += piece.count
+          guard length <= Self.fieldLimit else { throw RequestError.longFormField(part.name, limit: Self.fieldLimit) }
+        }
+        continue
       }
+      guard !hasFile else { throw RequestError.unexpectedPart(part.name) }
       hasFile = true
       name = part.filename
       while let piece = try await form.read() { try await take(piece) }
@@ -123,6 +131,8 @@ struct DirectUploads: Sendable {
     return name
   }
 
+  /// Maximum length of a form's other fields, in bytes.
+  private static let fieldLimit = 64 << 10
   private static let bytesBetweenChecks: Int64 = 16 << 20
 
   /// Checks the disk again along the way: a chunked body didn't declare its length, and others write too.

@@ -6,12 +6,17 @@ struct RecordingName {
 
   private static let byteLimit = 255
 
-  /// Creates a name from the file name or path that a client gave, using its last part. If nothing usable is left, the
-  /// name is `recording.EXT`.
+  /// Creates a name from the one that a client gave. What browsers call a fake path, such as `C:\fakepath\`, is removed;
+  /// other slashes may belong to a title. If nothing usable is left, the name is `recording.EXT`.
   init(_ given: String?, extension ending: String) {
-    let last = (given ?? "").unicodeScalars.split(whereSeparator: Self.isSlash).last.map(String.init)
-    let name = Self.shown(last ?? "")
-    text = name.isEmpty || name == "." || name == ".." ? "recording.\(ending)" : name
+    let fakePath = "c:\\fakepath\\"
+    let given = given ?? ""
+    let isFake = given.unicodeScalars.prefix(fakePath.utf8.count).elementsEqual(fakePath.unicodeScalars) {
+      $0 == $1 || $0.properties.lowercaseMapping == String($1)
+    }
+    let name = Self.shown(isFake ? String(given.unicodeScalars.dropFirst(fakePath.utf8.count)) : given)
+    let hasText = name.unicodeScalars.contains { !Self.isSlash($0) && $0 != "." }
+    text = hasText ? name : "recording.\(ending)"
   }
 
   /// Creates a name from typed text, which isn't a path. nil if it has no visible characters.

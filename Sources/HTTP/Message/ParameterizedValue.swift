@@ -1,7 +1,8 @@
 // value *( ";" name "=" ( token | quoted-string ) )                 (RFC 9110 §5.6.6; RFC 6266; RFC 8187)
 //
 // In a quoted string, a backslash escapes only a quote or a backslash: Internet Explorer and some uploaders send
-// `C:\sound.wav` unescaped. Browsers encode a quote as %22 (HTML, "multipart/form-data encoding"), which is kept.
+// `C:\sound.wav` unescaped. Browsers encode a quote as %22 (HTML, "multipart/form-data encoding"), which is
+// decoded in file names.
 
 /// A field value with parameters, as in `Content-Type` and `Content-Disposition`.
 package struct ParameterizedValue: Sendable, Equatable {
@@ -39,7 +40,8 @@ package struct ParameterizedValue: Sendable, Equatable {
 
   /// The value of `filename*` (RFC 8187, UTF-8 only) or else `filename`, without any folders.
   package var filename: String? {
-    guard let name = self["filename*"].flatMap(Self.decodeExtended) ?? self["filename"] else { return nil }
+    let plain = self["filename"]?.split(separator: "%22", omittingEmptySubsequences: false).joined(separator: "\"")
+    guard let name = self["filename*"].flatMap(Self.decodeExtended) ?? plain else { return nil }
     // Searches bytes: a slash followed by a combining character is a different Character but still a slash to the
     // system.
     let bytes = Array(name.utf8)
