@@ -108,7 +108,8 @@ let package = Package(
       swiftSettings: strict),
 
     .testTarget(
-      name: "HTTPTests", dependencies: ["Terms", "HTTP", "CLinux", "CZlib", "CZstd", "Randomness"], swiftSettings: strict),
+      name: "HTTPTests", dependencies: ["Terms", "HTTP", "CLinux", "CZlib", "CZstd", "Randomness"],
+      swiftSettings: strict),
     .testTarget(
       name: "WaveformTests", dependencies: ["Terms", "Waveform", "CPNG", "Randomness"],
       resources: [.copy("Golden"), .copy("Pictures")], swiftSettings: strict + computing),

@@ -79,10 +79,10 @@ extension LabelFile {
   /// Parses a file. Without a format, its content decides.
   ///
   /// `charset`: the encoding that the client names. `duration`: of the recording, if it is known; the last line of
-  /// formats without ends lasts until there at most. Times are rounded to microseconds and texts brought to their normal
-  /// form. Unsorted labels are sorted by start; those that start together keep their order. A bad cue is left out; if
-  /// nothing is left then, or if `isStrict`, throws where the first one is. O(n); takes up to 60 MB for the greatest
-  /// files, besides the labels themselves.
+  /// formats without ends lasts until there at most. Times are rounded to microseconds and texts brought to their
+  /// normal form. Unsorted labels are sorted by start; those that start together keep their order. A bad cue is left
+  /// out; if nothing is left then, or if `isStrict`, throws where the first one is. O(n); takes up to 60 MB for the
+  /// greatest files, besides the labels themselves.
   package init(
     parsing bytes: [UInt8], as format: LabelFormat? = nil, charset: String? = nil, duration: MediaTime? = nil,
     isStrict: Bool = false

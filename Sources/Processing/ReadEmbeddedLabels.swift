@@ -28,8 +28,8 @@ struct ReadEmbeddedLabels {
   let texts: MediaTexts?
 
   /// Reads the file, whose sound `analysis` describes, writes the labels that it finds, and adds the tags and what
-  /// couldn't be read to `analysis`. Doesn't throw, because the recording is good without its labels. Reads the heads of
-  /// all elements of a Matroska file, and little of other files.
+  /// couldn't be read to `analysis`. Doesn't throw, because the recording is good without its labels. Reads the heads
+  /// of all elements of a Matroska file, and little of other files.
   func run(_ analysis: inout Analysis) {
     guard let file = FileStart(path: source) else { return }
     var bytes = FileBytes(file)

@@ -5,7 +5,7 @@ import Glibc
 //
 //   weaker     V is weaker than S by 2 dB, and what noise may be left in S doesn't explain it, or by 6 dB:  S is kept
 //   lost       most of the second is 6 dB weaker, as music is:  S is kept in all bands of this second
-//   brought    with noise that the user marked, V is stronger than S, in a second in which S found only noise:  S is kept
+//   brought    with noise that the user marked, V is stronger than S, where S found only noise in a second:  S is kept
 //   clean      S has removed next to nothing:  S is kept in all bands of this second
 //
 // What is kept is cross-faded over 200 ms, and over the neighboring bands.

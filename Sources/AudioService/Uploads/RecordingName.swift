@@ -6,8 +6,8 @@ struct RecordingName {
 
   private static let byteLimit = 255
 
-  /// Creates a name from the one that a client gave. What browsers call a fake path, such as `C:\fakepath\`, is removed;
-  /// other slashes may belong to a title. If nothing usable is left, the name is `recording.EXT`.
+  /// Creates a name from the one that a client gave. What browsers call a fake path, such as `C:\fakepath\`, is
+  /// removed; other slashes may belong to a title. If nothing usable is left, the name is `recording.EXT`.
   init(_ given: String?, extension ending: String) {
     let fakePath = "c:\\fakepath\\"
     let given = given ?? ""

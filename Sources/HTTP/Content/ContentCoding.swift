@@ -1,9 +1,9 @@
 import Dispatch
 import Synchronization
 
-// Content codings (RFC 9110 §8.4, §12.5.3): gzip and zstd (RFC 8878), for text of more than 1 KiB, if the client accepts
-// one of them. The coded form has different bytes and so needs its own strong tag: "tag-gzip" besides "tag". Conditions
-// accept each tag for the same state of a resource, except If-Range, because ranges refer to the plain form.
+// Content codings (RFC 9110 §8.4, §12.5.3): gzip and zstd (RFC 8878), for text of more than 1 KiB, if the client
+// accepts one of them. The coded form has different bytes and so needs its own strong tag: "tag-gzip" besides "tag".
+// Conditions accept each tag for the same state of a resource, except If-Range, because ranges refer to the plain form.
 
 /// Compresses the responses of another responder if the client accepts it. What takes noticeable time isn't compressed
 /// on an event loop.

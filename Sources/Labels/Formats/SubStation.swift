@@ -6,7 +6,7 @@
 //   Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
 //   Dialogue: 0,0:00:01.00,0:00:02.50,Default,Ann,0,0,0,,…
 //
-//   text   "\N" and "\n" line breaks, "\h" a blank, "{…}" settings: "\k50", "\K", "\kf" and "\ko" the length of the next
+//   text   "\N", "\n" line breaks, "\h" a blank, "{…}" settings: "\k50", "\K", "\kf" and "\ko" the length of the next
 //          syllable in hundredths of a second, "\p1" to "\p0" a drawing, which is left out
 //
 // Other sections, other lines and comments are left out. Events come in any order.

@@ -3,7 +3,7 @@
 //   <tt xml:lang="en" ttp:frameRate="25" ttp:frameRateMultiplier="1000 1001" ttp:tickRate="10000000">
 //     <head><metadata><ttm:title>…</ttm:title>
 //       <ttm:agent xml:id="a1" type="person"><ttm:name>Ann</ttm:name></ttm:agent></metadata></head>
-//     <body><div><p begin="1s" end="00:00:02:12" ttm:agent="a1">…<br/><span begin="…" end="…">word</span></p></div></body>
+//     <body><div><p begin="1s" end="00:00:02:12" ttm:agent="a1">…<br/><span begin="…">word</span></p></div></body>
 //   </tt>
 //
 //   time  = hours ":" minutes ":" seconds ["." fraction / ":" frames ["." part]]

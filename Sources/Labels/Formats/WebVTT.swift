@@ -10,7 +10,8 @@
 //               "<v" [.class] name ">"  who speaks; a second one in a cue begins another label with the same times
 //               "<" anything ">"        left out
 //
-// A line with an arrow ends the headers or the text above it. A NUL stands for U+FFFD. Headers `Language: en` name the language, as YouTube writes it.
+// A line with an arrow ends the headers or the text above it. A NUL stands for U+FFFD. Headers `Language: en` name the
+// language, as YouTube writes it.
 
 enum WebVTT {
   /// Whether the first line of a file has the signature.

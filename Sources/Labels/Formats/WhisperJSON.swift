@@ -5,7 +5,7 @@
 //   {"segments":[{"start":0.0,"end":2.4,"text":" …","speaker":"SPEAKER_00",
 //                 "words":[{"word":" …","start":0.0,"end":0.4,"probability":0.98}]}],
 //    "language":"en",
-//    "words":[{"word":"…","start":0.0,"end":0.4}]}                                    OpenAI; "word_segments" in WhisperX
+//    "words":[{"word":"…","start":0.0,"end":0.4}]}                                  OpenAI; "word_segments" in WhisperX
 //
 //   {"result":{"language":"en"},
 //    "transcription":[{"offsets":{"from":0,"to":2500},"text":" …",                   milliseconds
@@ -15,9 +15,9 @@
 //
 // Members that aren't shown here are left out. WhisperX gives no times for some words, such as numerals; these share
 // the time between their neighbors by their length. Words that pass the ends of their segment are cut to it. A token of
-// whisper.cpp that begins with a blank begins a word; those in "[_…]" are no text. Words of the whole file belong to the
-// segment in which their middle is; without segments, they make labels that end with a sentence, before a pause of 1 s,
-// or after 16 words. OpenAI names the language in English.
+// whisper.cpp that begins with a blank begins a word; those in "[_…]" are no text. Words of the whole file belong to
+// the segment in which their middle is; without segments, they make labels that end with a sentence, before a pause of
+// 1 s, or after 16 words. OpenAI names the language in English.
 
 enum WhisperJSON {
   /// A word that may lack its times.

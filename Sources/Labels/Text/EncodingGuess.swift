@@ -1,5 +1,6 @@
-// Finds the encoding of a text that isn't UTF-8. Each candidate is an encoding and a language with its letters, from the
-// most frequent one to the rarest. The text is decoded and scored from 0 to 1, by the bytes that aren't ASCII alone:
+// Finds the encoding of a text that isn't UTF-8. Each candidate is an encoding and a language with its letters, from
+// the most frequent one to the rarest. The text is decoded and scored from 0 to 1, by the bytes that aren't ASCII
+// alone:
 //
 //   score = mean over all characters above 7F of
 //     1 … ½     a letter of the language, by its place in the list; half of that if a capital follows a small letter
@@ -7,10 +8,10 @@
 //               sign or a line, or what the encoding doesn't have
 //     nothing   punctuation between words, which most encodings have at the same places
 //
-// In East Asian encodings, it is the mean over bytes: 1 for kana, .85 for Hangul, .9 for punctuation, .8 (.7 in Japan, where
-// kana are more frequent) for the first level of characters of each standard, which has the common ones, .1 for others.
-// The best one wins; of equals, the first. Western European comes first: where a text has the same letters in several
-// encodings, they are the same bytes.
+// In East Asian encodings, it is the mean over bytes: 1 for kana, .85 for Hangul, .9 for punctuation, .8 (.7 in Japan,
+// where kana are more frequent) for the first level of characters of each standard, which has the common ones, .1 for
+// others. The best one wins; of equals, the first. Western European comes first: where a text has the same letters in
+// several encodings, they are the same bytes.
 
 /// The encoding that a text which isn't UTF-8 probably has.
 struct EncodingGuess {

@@ -25,8 +25,8 @@ extension Catalog {
     }
   }
 
-  /// Returns at most `limit` webhooks whose job or batch has ended, whose pause is over, and which no process is calling;
-  /// those that have waited longest first.
+  /// Returns at most `limit` webhooks whose job or batch has ended, whose pause is over, and which no process is
+  /// calling; those that have waited longest first.
   package func dueWebhooks(limit: Int) throws(StorageError) -> [Webhook] {
     try read { db in
       let now = try now(db).milliseconds
