@@ -3,12 +3,12 @@ import Contract
 import Foundation
 import HTTP
 import PresentRows
-import Storage
 import Terms
 import Testing
 
 @testable import AudioService
 @testable import Jobs
+@testable import Storage
 
 /// What previews show besides their sound. The child only copies its source.
 @Suite struct PreviewFormTests {

@@ -248,7 +248,7 @@ struct DenoiseRecordingTests {
       as (
         Range<Int64>, Range<Int64>, Range<Int64>, Range<Int64>
       )
-    func source(_ known: Range<Int64>...) throws -> NoiseSource {
+    func source(_ known: Range<Int64>...) throws -> NoiseSource? {
       try DenoiseRecording(
         source: folder("in"), output: folder("out"), pyramid: nil, parameters: DenoiseParameters(),
         knownRegions: known.map { NoiseRegion($0, sampleRate: 16_000, level: -40, score: 0.9) }

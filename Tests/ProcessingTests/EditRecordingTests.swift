@@ -2,6 +2,7 @@ import AudioIO
 import Denoise
 import Foundation
 import Terms
+import SoundFiles
 import Testing
 
 @testable import Processing
