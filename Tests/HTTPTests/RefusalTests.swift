@@ -29,7 +29,7 @@ import Testing
       let answer = try client.answer()
       #expect(answer.status == status)
       #expect(answer.field("Access-Control-Allow-Origin") == "https://app.example")
-      #expect(answer.field("Vary") == "Origin")
+      #expect(answer.field("Vary") == "Origin, Referer")
       let foreign = try WireClient(port: port)
       try foreign.send(wire.replacing("app.example", with: "evil.example"))
       #expect(try foreign.answer().field("Access-Control-Allow-Origin") == nil)
