@@ -84,7 +84,7 @@ import Waveform
     arguments: [
       "waveform?scale=1024&channels=split", "waveform?width=9&end=1.5&measures=peak,rms", "waveform.dat?scale=512",
       "waveform.json?scale=4096", "peaks.json?width=20", "waveform.png?width=50", "waveform.svg?color=%23ff0000",
-      "spectrogram?start=50&height=9",
+      "spectrogram?start=900&height=9",
     ])
   func forms(_ form: String) async throws {
     let port = try Port(try node())

@@ -28,8 +28,9 @@ import Testing
   private func bytesOnDisk(_ keyed: KeyedBench) throws -> Int64 {
     let folder = keyed.bench.configuration.dataDirectory + "/recordings"
     let files = try #require(FileManager.default.enumerator(atPath: folder)).compactMap { $0 as? String }
-    return try files.filter { !$0.contains("/recording-") }.reduce(0) { sum, name in
-      let facts = try FileManager.default.attributesOfItem(atPath: "\(folder)/\(name)")
+    return files.filter { !$0.contains("/recording-") }.reduce(0) { sum, name in
+      // One that was listed may be removed since, with the recording.
+      guard let facts = try? FileManager.default.attributesOfItem(atPath: "\(folder)/\(name)") else { return sum }
       return facts[.type] as? FileAttributeType == .typeRegular ? sum + (facts[.size] as? Int64 ?? 0) : sum
     }
   }

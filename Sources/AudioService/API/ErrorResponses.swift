@@ -175,6 +175,7 @@ private func problem(for error: StorageError) -> Problem {
       "What is kept for the tenant, with what is being made, may have \(limit) bytes in all. Delete some of "
         + "it, or send or request less.",
       fields: rateLimit("stored_bytes", limit, retryAfter: 60))
+  case .limitReached("open_batches", let limit): limitProblem("open_batches", Int(clamping: limit), retryAfter: 60)
   case .limitReached(let name, let limit): limitProblem(name, Int(clamping: limit), retryAfter: 60)
   case .queueFull(let limit): problem(for: JobsError.queueFull(limit: limit))
   case .tokenIsSpent: AccessError.tokenIsSpent.problem
