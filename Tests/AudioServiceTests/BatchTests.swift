@@ -171,6 +171,8 @@ import Testing
       (#"{"recordings":[],"loudness":{}}"#, "recordings"), (#"{"recordings":["x"],"loudness":{}}"#, "recordings"),
       (#"{"recordings":["x"],"loudness":{},"trim":{"start":0,"end":1}}"#, "loudness"),
       (#"{"recordings":["x"],"loudness":{"a":1}}"#, "loudness.a"),
+      (#"{"recordings":["x"],"loudness":null}"#, "loudness"),
+      (#"{"recordings":["x"],"convert":{"format":"mp3"},"loudness":null}"#, "convert"),
       (#"{"recordings":["x"],"denoise":{"callback_url":"http://a.b"}}"#, "denoise.callback_url"),
       (#"{"recordings":["x"],"denoise":{"noise":{"from":1}}}"#, "denoise.noise.from"),
       (#"{"recordings":["x"],"denoise":{"strength":"huge"}}"#, "denoise.strength"),

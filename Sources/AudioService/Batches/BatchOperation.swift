@@ -16,11 +16,12 @@ enum BatchOperation: Sendable {
 
   /// Reads the one operation that a request names.
   init(_ members: JSONMembers) throws {
-    let named = Self.names.filter { members.value($0) != nil }
-    guard let name = named.first, let value = members.value(name) else {
+    let named = Self.names.filter { members.value($0) != nil || members.isNull($0) }
+    guard let name = named.first else {
       throw members.invalid("denoise", .givenWithoutAny(["trim", "convert", "loudness"]))
     }
     guard named.count == 1 else { throw members.invalid(name, .alone(among: named)) }
+    guard let value = members.value(name) else { throw members.invalid(name, .object) }
     func inside(_ known: JSONMembers.Known) throws -> JSONMembers {
       try members.nested(value, as: name, having: known, expecting: .object)
     }
