@@ -18,6 +18,7 @@ ARGUMENTS = [
     ("denoise IN -o OUT --noise 0.2-1.8", {"OUT": "clean.wav"}),
     ("noise-profile IN --noise 0.2-1.8 -o FAN.json", {}),
     ("denoise IN… -o OUT/ --noise FAN.json", {"IN…": "IN IN2", "OUT/": "cleaned/"}),
+    ("spectrogram IN -o OUT.png", {}),
     ("noise-regions IN", {}),
     ("labels convert IN -o OUT.srt", {"IN": "words.vtt"}),
     ("keys add|list|revoke|rotate", {}),
@@ -58,7 +59,7 @@ def the_table_of_commands(program, folder):
             for old, new in words.items():
                 command = re.sub(rf"(?<!\S){re.escape(old)}(?!\S)", new, command)
             run(program, command, folder)
-    for name in ("OUT.dat", "clean.wav", "FAN.json", "cleaned/IN2", "OUT.srt", "BACKUP/SHA256SUMS", "DIR2/catalog.sqlite"):
+    for name in ("OUT.dat", "clean.wav", "FAN.json", "cleaned/IN2", "OUT.png", "OUT.srt", "BACKUP/SHA256SUMS", "DIR2/catalog.sqlite"):
         found = name.rpartition("/")
         assert any(entry.startswith(found[2]) for entry in os.listdir(os.path.join(folder, found[0]))), name
 
