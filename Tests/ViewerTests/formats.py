@@ -14,7 +14,7 @@ STARTED = """{
   const { start } = AudioBufferSourceNode.prototype;
   window.started = null;
   AudioBufferSourceNode.prototype.start = function (when, offset = 0) {
-    window.started ??= this.buffer.getChannelData(0).slice(offset * this.buffer.sampleRate);
+    window.started ??= this.buffer.getChannelData(0).slice(Math.round(offset * this.buffer.sampleRate));
     return start.call(this, when, offset);
   };
 }"""
