@@ -48,12 +48,13 @@ const warnings = /** @type {const} */ ({
 
 /** The same for what is wrong in a file of labels. */
 const faults = /** @type {const} */ ({
-  faultTime: "bad_time missing_times negative_time time_too_large",
+  faultTime: "bad_time missing_times negative_time time_too_large ends_before_zero",
   faultEnd: "end_before_start",
   faultWords: "word_outside_label words_run_backward",
-  faultMuch: "too_many_labels too_many_words too_much_text text_too_long tags_too_deep json_too_deep",
+  faultMuch: "too_many_labels too_many_words too_much_text text_too_long tags_too_deep json_too_deep xml_too_deep",
   faultJSON: "malformed_json missing_member repeated_member unknown_member wrong_type",
-  faultFormat: "not_text unknown_format missing_header",
+  faultBand: "band_upside_down",
+  faultFormat: "not_text unknown_format unread_format missing_header malformed_xml xml_has_document_type",
 });
 
 /** @type {Map<string, keyof typeof codes | keyof typeof warnings | keyof typeof faults>} */

@@ -288,6 +288,7 @@ export const texts = {
   faultWords: "أوقات الكلمات لا تناسب العلامة.",
   faultMuch: "هذا أكثر مما يتسع له المسار.",
   faultJSON: "ليس JSON بالشكل المتوقع.",
+  faultBand: "التردد الأدنى أعلى من التردد الأقصى.",
   faultFormat: "ليس الملف بأي من الصيغ المقروءة.",
   waveLabel: (name, from, to) => `شكل موجة ${name}، من ${from} إلى ${to}`,
   selectionSaid: (from, to) => `تم التحديد من ${from} إلى ${to}`,

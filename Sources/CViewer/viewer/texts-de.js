@@ -281,6 +281,7 @@ export const texts = {
   faultWords: "Die Zeiten der Wörter passen nicht zur Markierung.",
   faultMuch: "Das ist mehr, als eine Spur haben kann.",
   faultJSON: "Das JSON hat nicht die erwartete Form.",
+  faultBand: "Die untere Frequenz liegt über der oberen.",
   faultFormat: "Die Datei hat keines der lesbaren Formate.",
   waveLabel: (name, from, to) => `Wellenform von ${name}, ${from} bis ${to}`,
   selectionSaid: (from, to) => `${from} bis ${to} ausgewählt`,

@@ -281,6 +281,7 @@ export const texts = {
   faultWords: "Los tiempos de las palabras no encajan en la etiqueta.",
   faultMuch: "Es más de lo que cabe en una pista.",
   faultJSON: "El JSON no tiene la forma esperada.",
+  faultBand: "La frecuencia inferior está por encima de la superior.",
   faultFormat: "El archivo no tiene ninguno de los formatos que se pueden leer.",
   waveLabel: (name, from, to) => `Forma de onda de ${name}, de ${from} a ${to}`,
   selectionSaid: (from, to) => `Seleccionado de ${from} a ${to}`,

@@ -281,6 +281,7 @@ export const texts = {
   faultWords: "Les temps des mots ne correspondent pas à l’étiquette.",
   faultMuch: "C’est plus que ce qu’une piste peut contenir.",
   faultJSON: "Le JSON n’a pas la forme attendue.",
+  faultBand: "La fréquence inférieure dépasse la supérieure.",
   faultFormat: "Le fichier n’a aucun des formats lisibles.",
   waveLabel: (name, from, to) => `Forme d’onde de ${name}, de ${from} à ${to}`,
   selectionSaid: (from, to) => `Sélection de ${from} à ${to}`,

@@ -280,6 +280,7 @@ export const texts = {
   faultWords: "単語の時刻がラベルに合っていません。",
   faultMuch: "1つのトラックに入る量を超えています。",
   faultJSON: "JSONが想定された形ではありません。",
+  faultBand: "下限の周波数が上限より高くなっています。",
   faultFormat: "読み取れる形式のファイルではありません。",
   waveLabel: (name, from, to) => `「${name}」の波形、${from}～${to}`,
   selectionSaid: (from, to) => `${from}～${to}を選択しました`,

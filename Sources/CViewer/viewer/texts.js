@@ -286,6 +286,7 @@ export const texts = {
   faultWords: "The times of the words don't fit the label.",
   faultMuch: "This is more than a track can have.",
   faultJSON: "The JSON doesn't have the expected form.",
+  faultBand: "The lower frequency is above the upper one.",
   faultFormat: "The file has none of the formats that can be read.",
   waveLabel: (/** @type {string} */ name, /** @type {string} */ from, /** @type {string} */ to) => `Waveform of ${name}, ${from} to ${to}`,
   selectionSaid: (/** @type {string} */ from, /** @type {string} */ to) => `Selected ${from} to ${to}`,
