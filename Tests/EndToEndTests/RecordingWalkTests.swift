@@ -51,7 +51,8 @@ struct RecordingWalkTests {
     for document in [uploaded, form.json] {
       #expect(
         document.members == [
-          "bytes", "created_at", "derived_from", "format", "id", "name", "sha256", "video", "warnings", "waveform",
+          "bytes", "cover", "created_at", "derived_from", "format", "id", "name", "sha256", "tags", "video", "warnings",
+          "waveform",
         ])
       #expect(document["bytes"].int == file.count)
       #expect(document["sha256"].string == sha256)

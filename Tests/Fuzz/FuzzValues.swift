@@ -76,7 +76,8 @@ private func checkConditions(_ text: String) {
     check(judgement != .notModified || name == "If-None-Match" || name == "If-Modified-Since", "\(name) gives 304")
     if name == "If-None-Match", judgement == .notModified {
       // The other two are tags of the same content, compressed.
-      check(["\"v1\"", "\"v1-gzip\"", "\"v1-zstd\"", "*"].contains(where: text.contains), "a tag matches that is not there")
+      check(
+        ["\"v1\"", "\"v1-gzip\"", "\"v1-zstd\"", "*"].contains(where: text.contains), "a tag matches that is not there")
     }
   }
 }

@@ -1,8 +1,8 @@
 import AudioIO
 import Denoise
 import Foundation
-import Terms
 import SoundFiles
+import Terms
 import Testing
 
 @testable import Processing
