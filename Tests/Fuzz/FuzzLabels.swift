@@ -1,5 +1,5 @@
-// A file of labels, parsed as what its content says and as one of the formats, and written again in one. Its bytes choose
-// these, so that each input takes little time and all of them are met.
+// A file of labels, parsed as what its content says and as one of the formats, and written again in one. Its bytes
+// choose these, so that each input takes little time and all of them are met.
 
 import Labels
 
