@@ -9,12 +9,12 @@ from page import in_chromium
 from webdriver import wait
 
 
-# Keeps the samples that the page plays first.
+# Keeps the samples of the piece that the page plays first. A piece that begins late is entered later, so it is kept whole.
 STARTED = """{
   const { start } = AudioBufferSourceNode.prototype;
   window.started = null;
   AudioBufferSourceNode.prototype.start = function (when, offset = 0) {
-    window.started ??= this.buffer.getChannelData(0).slice(Math.round(offset * this.buffer.sampleRate));
+    window.started ??= this.buffer.getChannelData(0).slice();
     return start.call(this, when, offset);
   };
 }"""
