@@ -20,7 +20,8 @@ const formats = /** @type {Record<string, { ending: string, name: string }>} */ 
 /** What a format can't hold, by the name that the service gives it. */
 const lost = /** @type {Record<string, string>} */ ({
   "empty-labels": texts.lostEmpty, ends: texts.lostEnds, "line-breaks": texts.lostBreaks, markup: texts.lostMarkup, precision: texts.lostPrecision,
-  speakers: texts.lostSpeakers, "word-ends": texts.lostWordEnds, words: texts.lostWords,
+  speakers: texts.lostSpeakers, "word-ends": texts.lostWordEnds, words: texts.lostWords, images: texts.lostImages, urls: texts.lostLinks,
+  locations: texts.lostPlaces, hidden: texts.lostHidden, frequencies: texts.lostFrequencies,
 });
 /** The largest file of labels that the service reads, in bytes. */
 const mostBytes = 16 * 2 ** 20;
