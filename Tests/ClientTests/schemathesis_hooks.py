@@ -41,6 +41,8 @@ def is_consistent(path, body):
     """Whether a body's members fit each other, which the schemas only say in words."""
     if not isinstance(body, dict):
         return True
+    if path == "/v1/batches":
+        return all(is_consistent(f"/{name}", body.get(name)) for name in ("denoise", "trim"))
     if path == "/v1/tokens":
         is_upload = body.get("upload") is True
         others = ["recording", "scopes", "convert"] if is_upload else ["max_bytes"]
