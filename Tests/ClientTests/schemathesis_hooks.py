@@ -64,6 +64,13 @@ def is_consistent(path, body):
         if all(isinstance(rows, list) for rows in density) and not all(
                 len(row) == len(density[0]) for row in density[1] if isinstance(row, list)):
             return False
+    if path.endswith("/denoise"):
+        # A method that isn't installed, or has members of its own.
+        if body.get("method") in ("none", "voice") or None not in (body.get("strength"), body.get("reduction")):
+            return False
+        boxes = (body.get("edit") or {}).get("boxes") if isinstance(body.get("edit"), dict) else None
+        if isinstance(boxes, list) and not all(is_ordered(box) and is_band(box) for box in boxes):
+            return False
     if path.endswith("/trim") and not (is_ordered(body) and is_below(body.get("start"), SECONDS)):
         return False
     noise = body.get("noise")
@@ -79,6 +86,10 @@ def is_consistent(path, body):
 
 def is_ordered(window):
     return not isinstance(window, dict) or is_below(window.get("start"), window.get("end"))
+
+
+def is_band(box):
+    return not isinstance(box, dict) or is_below(box.get("min_hz"), box.get("max_hz"))
 
 
 def is_below(first, second, or_equal=False):
