@@ -141,7 +141,7 @@ final class BatchRunner: Sendable {
     }
   }
 
-  /// The job that says why there is none.
+  /// The failed job that tells the client why its recording was passed over.
   private func job(_ batch: Batch, _ source: Recording, _ failure: JobError) -> Job {
     Job(
       kind: batch.kind, recording: source.id, state: .failed, createdAt: catalog.time, finishedAt: catalog.time,

@@ -164,7 +164,7 @@ struct LabelTracks: Sendable {
 
   // MARK: Parts
 
-  /// Returns the track with an ID, which may be inherited. Throws if there is none.
+  /// Returns the track with this ID, the recording's own or an inherited one. Throws if it has no such track.
   func track(_ text: String, of recording: Recording, _ caller: Caller) async throws -> LabelTrack {
     guard let id = LabelTrackID(text) else { throw ServiceError.noSuchLabelTrack(text) }
     let context = context

@@ -196,7 +196,7 @@ extension JSONMembers {
 }
 
 extension JSONMembers {
-  /// The member `edit`, an object with boxes; nil if there is none.
+  /// The member `edit`, an object with boxes; nil if it is left out.
   fileprivate func edit() throws -> SoundEdit? {
     guard let value = value("edit") else { return nil }
     let limit = SoundEdit.boxLimit

@@ -3,7 +3,7 @@ import { make, markdown } from "./markdown.js";
 import { parseYAML } from "./yaml.js";
 
 // The page of the API's documentation. It makes everything of openapi.yaml, the guides and the table of problems, which this
-// service has, so what it says is what is served. The fragment of its address says what is shown:
+// service has, so it always describes this service. The fragment of its address selects what is shown:
 //
 //   #GET /v1/recordings/{id}      an operation       #guide/api, #guide/api/tokens      a guide, a heading of it
 //   #problem/not_found            a problem          #                                  the introduction

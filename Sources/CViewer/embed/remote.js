@@ -31,7 +31,7 @@ export class StillwaveError extends Error {
   /**
    * @param {string} message
    * @param {string} code
-   * @param {number} status of the response, 0 if there is none
+   * @param {number} status of the response, or 0 if the request got no response
    */
   constructor(message, code, status) {
     super(message);

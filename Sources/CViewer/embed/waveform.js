@@ -56,7 +56,7 @@ export class StillwaveWaveform extends Base {
   #remote = null;
   /** @type {TileStore | null} */
   #store = null;
-  /** @type {any[]} the recording and what is drawn over it, as drawing.js takes them */
+  /** @type {any[]} the recording and its overlay, in the form that drawing.js takes */
   #layers = [];
   /** @type {{ track: string, from: number, to: number, list: any[] } | null} */
   #labels = null;
@@ -107,7 +107,7 @@ export class StillwaveWaveform extends Base {
   /** What is seen, in seconds. */
   get visible() { return { ...this.#view.target }; }
   set visible({ start, end }) { this.#view.show({ start, end }); }
-  /** Makes what is seen `factor` times as long. */
+  /** Zooms until the visible stretch is `factor` times as long. */
   zoom(/** @type {number} */ factor, /** @type {number | undefined} */ at = undefined) { this.#view.zoom(factor, at); }
   showAll() { this.#view.showAll(); }
 
@@ -410,7 +410,7 @@ export class StillwaveWaveform extends Base {
     this.#describe();
   }
 
-  /** Says to people who don't see it what is shown. */
+  /** Tells screen readers what is shown. */
   #describe() {
     const { playhead, duration, selection } = this.#view, wave = this.#find(".wave"), has = this.#layers.length > 0;
     const clock = has ? texts.position(formatTime(playhead, 1), formatTime(duration, 1)) : "";

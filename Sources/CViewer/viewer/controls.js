@@ -149,7 +149,7 @@ function margin({ start, end }) {
   return { start: start - room, end: end + room };
 }
 
-/** The menu of what is needed seldom appears below its button. */
+/** The menu of rarely needed commands appears below its button. */
 function connectMenu() {
   const menu = find("display"), button = find("display-menu");
   menu.addEventListener("toggle", () => {

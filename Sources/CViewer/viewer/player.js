@@ -102,7 +102,7 @@ export class Player {
 
   toggle() { return this.isPlaying || this.isLoading ? this.pause() : this.play(); }
 
-  /** Plays a stretch, by default the selection; or if there is none, from the playhead on. */
+  /** Plays a stretch: by default the selection, or from the playhead on if nothing is selected. */
   async play(range = this.view.selection) {
     if (!this.session.original) return;
     const { playhead, duration } = this.view;
