@@ -73,10 +73,10 @@ final class Command: Sendable {
 
   /// Waits for the end. After the deadline, kills the process and throws. Throws if the process has crashed, unless a
   /// signal of this command ended it.
-  func finish() throws -> Finished {
-    guard ended.wait(timeout: .now() + 300) == .success else {
+  func finish(withinSeconds seconds: Double = 300) throws -> Finished {
+    guard ended.wait(timeout: .now() + seconds) == .success else {
       signal(SIGKILL)
-      throw ToolFailure(description: "\(words) hangs")
+      throw ToolFailure(description: "\(words) did not end within \(seconds) s")
     }
     ended.signal()
     let status = status.withLock { $0 ?? -1 }

@@ -6,6 +6,59 @@ import Testing
 /// Acknowledged data survives a crash, started work is finished afterward, and unacknowledged data leaves nothing
 /// behind.
 struct DurabilityTests {
+  /// Freezes a job's worker as soon as it appears, so that the job is sure to be unfinished in the next step.
+  private func freezeWorker(_ server: TestServer, of job: String) throws -> pid_t {
+    var found: pid_t?
+    _ = eventually {
+      found = server.workers().first { Processes.commandLine(of: $0).contains(job) }
+      return found != nil
+    }
+    let worker = try #require(found)
+    kill(worker, SIGSTOP)
+    let isRunning = try eventually { try server.client.get("/v1/jobs/\(job)").json["state"] == .string("running") }
+    #expect(isRunning)
+    return worker
+  }
+
+  @Test func anUploadThatWasAcknowledgedSurvivesACrash() throws {
+    let server = try TestServer()
+    let bytes = Clip.tone.bytes
+    let uploaded = try server.client.upload(bytes, name: "kept.wav")
+    try server.crash()
+    try server.restart()
+    let id = try #require(uploaded["id"].string)
+    let kept = try server.client.recording(id)
+    for member in ["id", "name", "created_at", "bytes", "sha256", "format"] {
+      #expect(kept[member] == uploaded[member], "\(member)")
+    }
+    #expect(try server.client.get("/v1/recordings/\(id)/audio").body == bytes)
+    try server.client.succeed(try #require(uploaded["waveform"]["job"].string))
+    #expect(try server.client.recording(id)["waveform"]["state"] == .string("ready"))
+    try server.stop()
+  }
+
+  @Test func aJobThatWasRunningAtACrashRunsAgainAndSucceeds() throws {
+    let server = try TestServer()
+    let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)
+    let asked = try server.client.denoise(source, #"{"noise":{"start":1,"end":3}}"#)
+    let job = try #require(asked["id"].string)
+    let worker = try freezeWorker(server, of: job)
+    defer { kill(worker, SIGCONT) }
+    try server.crash()
+    // The orphan exits by itself, because its standard input has closed.
+    kill(worker, SIGCONT)
+    let isGone = eventually { Processes.naming(server.data).isEmpty }
+    #expect(isGone)
+    try server.restart()
+    let finished = try server.client.succeed(job)
+    #expect(finished["attempts"] == .number(2))
+    let made = try server.client.recording(try #require(asked["result"]["recording"].string))
+    #expect(made["sha256"].string?.count == 64 && made["waveform"]["state"] == .string("ready"))
+    let isCleared = try eventually { try !server.leftovers().contains { $0.hasPrefix("jobs/") } }
+    #expect(isCleared)
+    try server.stop()
+  }
+
   @Test("after a crash, another attempt builds a half-built waveform with the same values")
   func waveformAfterACrash() throws {
     let server = try TestServer()
@@ -14,7 +67,7 @@ struct DurabilityTests {
     let id = try #require(recording["id"].string)
     let job = try #require(recording["waveform"]["job"].string)
     let path = "/v1/recordings/\(id)/waveform?scale=8192&channels=split&measures=peak,rms,average"
-    let worker = try server.freezeWorker(of: job)
+    let worker = try freezeWorker(server, of: job)
     defer { kill(worker, SIGCONT) }
     // The worker runs from one progress report to the next until there is something to see.
     var before = try client.get(path).json
@@ -47,7 +100,7 @@ struct DurabilityTests {
     let server = try TestServer()
     let source = try #require(try server.client.uploadReady(LongClip.wave())["id"].string)
     let job = try #require(try server.client.denoise(source, #"{"noise":{"start":1,"end":3}}"#)["id"].string)
-    let worker = try server.freezeWorker(of: job)
+    let worker = try freezeWorker(server, of: job)
     try server.crash()
     kill(worker, SIGKILL)
     // The test acts as an orphan: it locks the job's folder like one would.
@@ -75,7 +128,7 @@ struct DurabilityTests {
   @Test func stoppingEndsTheChildrenBeforeTheLastRequests() throws {
     let server = try TestServer("--grace-period", "600")
     let recording = try server.client.upload(try LongClip.flac(server.folder), name: "long.flac")
-    kill(try server.freezeWorker(of: try #require(recording["waveform"]["job"].string)), SIGCONT)
+    kill(try freezeWorker(server, of: try #require(recording["waveform"]["job"].string)), SIGCONT)
     let slow = try Wire(port: server.client.port)
     #expect(slow.send("POST /v1/recordings HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nRIFF"))
     #expect(try eventually { try server.leftovers().contains { $0.hasPrefix("incoming/") } })
@@ -84,7 +137,23 @@ struct DurabilityTests {
     // It's waiting for the rest of the upload.
     #expect(server.command.isRunning)
     slow.close()
-    #expect(try server.command.finish().status == 0)
+    #expect(try server.command.finish(withinSeconds: 60).status == 0)
+  }
+
+  @Test func aStreamOfEventsEndsWithTheServiceAndGoesOnWithTheNext() throws {
+    let server = try TestServer()
+    let recording = try server.client.upload(try LongClip.flac(server.folder), name: "long.flac")
+    let path = "/v1/jobs/\(try #require(recording["waveform"]["job"].string))/events"
+    let wire = try Wire(port: server.client.port)
+    wire.send("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    #expect(eventually { wire.hasInput })
+    try server.stop()
+    func ids(_ answer: Answer) -> [Substring] { answer.text.matches(of: /id: (.*)\n/).map(\.1) }
+    let seen = ids(try wire.answer(to: "GET"))
+    try server.restart()
+    let rest = try server.client.get(path, ["Last-Event-ID": String(try #require(seen.last))])
+    #expect(rest.text.contains("event: done\n") && Set(ids(rest)).isDisjoint(with: seen), "\(rest.text)")
+    try server.stop()
   }
 
   @Test(arguments: ["with a length", "chunked", "as a form"])

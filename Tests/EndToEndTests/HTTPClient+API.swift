@@ -25,10 +25,12 @@ extension HTTPClient {
 
   /// Requests a recording's audio in another format. Repeats the request while the conversion runs, because the service
   /// waits only a few seconds.
-  func conversion(_ target: String) throws -> Answer {
+  func conversion(_ target: String, withinSeconds seconds: Double = 240) throws -> Answer {
+    let deadline = ContinuousClock.now + .seconds(seconds)
     while true {
       let answer = try get(target)
       guard answer.status == 503, answer.json["code"].string == "converting" else { return answer }
+      try #require(ContinuousClock.now < deadline, "\(target): \(answer.text)")
     }
   }
 
@@ -49,7 +51,9 @@ extension HTTPClient {
   /// Follows a job to its end through `?wait=`, passing each answer to `seen`. Progress must never decrease within an
   /// attempt.
   @discardableResult
-  func follow(_ job: String, seen: (JSON) throws -> Void = { _ in }) throws -> JSON {
+  func follow(_ job: String, withinSeconds seconds: Double = 240, seen: (JSON) throws -> Void = { _ in }) throws -> JSON
+  {
+    let deadline = ContinuousClock.now + .seconds(seconds)
     var (attempt, last) = (0, 0.0)
     while true {
       let answer = try get("/v1/jobs/\(job)?wait=20")
@@ -62,6 +66,7 @@ extension HTTPClient {
       (attempt, last) = (document["attempts"].int ?? 0, progress)
       try seen(document)
       if ["succeeded", "failed", "cancelled"].contains(document["state"].string) { return document }
+      try #require(ContinuousClock.now < deadline, "job \(job) did not end: \(answer.text)")
     }
   }
 

@@ -8,7 +8,7 @@ struct KeyTests {
     output: String, errors: String
   ) {
     let command = try Command(try Program.path(), ["keys"] + words + ["--keys", file])
-    let finished = try command.finish()
+    let finished = try command.finish(withinSeconds: 60)
     #expect(finished.status == status, "\(finished.errors)")
     return (try command.output().trimmingCharacters(in: .newlines), finished.errors)
   }
@@ -23,13 +23,21 @@ struct KeyTests {
     let folder = try TemporaryFolder()
     let file = folder.file("keys.jsonl")
     let secret = try Self.keys("add", "app", "--tenant", "acme", "--scopes", "read,write", file: file).output
+    let admin = try Self.keys("add", "ops", "--scopes", "admin", file: file).output
     #expect(secret.utf8.count >= 32)
     #expect(!String(decoding: try contents(file), as: UTF8.self).contains(secret))
     let server = try TestServer("--keys", file, "--admin-listen", "127.0.0.1:0")
     let client = server.client
     #expect(try client.get("/healthz").status == 200)
-    #expect(try client.get("/v1/recordings").status == 401)
+    let refused = try client.get("/v1/recordings")
+    #expect(refused.status == 401 && refused["www-authenticate"] != nil)
+    #expect(refused["referrer-policy"] == "no-referrer")
     #expect(try client.get("/v1/recordings", Self.bearer(secret)).status == 200)
+    #expect(try client.get("/metrics").status == 401)
+    #expect(try client.get("/metrics", Self.bearer(secret)).status == 403)
+    let metrics = try client.get("/metrics", Self.bearer(admin))
+    #expect(
+      metrics.text.contains("stillwave_http_request_duration_seconds_bucket{method=\"GET\",route=\"/v1/recordings\""))
     // The operators' own port needs no key.
     let started = try log(server)
     let port = try #require(
@@ -39,18 +47,41 @@ struct KeyTests {
     operators.followsContract = false
     #expect(try operators.get("/v1/recordings").status == 404)
 
-    // Changes of the file work without a restart. What isn't valid changes nothing, also at SIGHUP.
+    // The log names the tenant and the key, and never the token.
+    let id = try #require(
+      try client.send("POST", "/v1/recordings", Self.bearer(secret), .bytes(LongClip.wave())).json["id"].string)
+    let minted = try client.send("POST", "/v1/tokens", Self.bearer(secret), .json("{\"recording\":\"\(id)\"}"))
+    let token = try #require(minted.json["token"].string)
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    let read = try client.get("/v1/recordings/\(id)/audio?token=\(token)", ["traceparent": trace])
+    #expect(read.status == 200 && read["cross-origin-resource-policy"] == "cross-origin")
+    #expect(read["cache-control"]?.hasPrefix("private") == true)
+    #expect(try eventually { try log(server).contains(trace) })
+    let lines = try log(server).split(separator: "\n").filter { $0.contains(trace) }
+    #expect(lines.allSatisfy { $0.contains("\"tenant\":\"acme\"") && $0.contains("\"key\":\"app\"") })
+    let all = try log(server)
+    #expect(!all.contains(token) && !all.contains(secret))
+
+    // Changes of the file work without a restart.
     let second = try Self.keys("rotate", "app", file: file).output
     #expect(try eventually { try client.get("/v1/recordings", Self.bearer(secret)).status == 401 })
+    #expect(try client.get("/v1/recordings/\(id)", Self.bearer(second)).status == 200)
+    #expect(try client.get("/v1/recordings/\(id)?token=\(token)").status == 200)
+    let third = try Self.keys("rotate", "app", "--overlap", "1h", file: file).output
+    #expect(try eventually { try client.get("/v1/recordings", Self.bearer(third)).status == 200 })
+    #expect(try client.get("/v1/recordings", Self.bearer(second)).status == 200)
+    _ = try Self.keys("revoke", "app", file: file)
+    #expect(try eventually { try client.get("/v1/recordings", Self.bearer(second)).status == 401 })
+    #expect(try client.get("/v1/recordings/\(id)?token=\(token)").status == 401)
+
+    // What isn't valid changes nothing, also at SIGHUP.
     try Data("nonsense\n".utf8).write(to: URL(filePath: file))
     server.command.signal(SIGHUP)
     #expect(try eventually { try log(server).contains("line 1 is not a JSON object") })
-    #expect(try client.get("/v1/recordings", Self.bearer(second)).status == 200)
-    let all = try log(server)
-    #expect(!all.contains(secret) && !all.contains(second))
+    #expect(try client.get("/readyz", Self.bearer(admin)).status == 200)
     try server.stop()
     let command = try Command(try Program.path(), ["serve", "--data", folder.file("data"), "--keys", file])
-    let finished = try command.finish()
+    let finished = try command.finish(withinSeconds: 60)
     #expect(finished.status != 0 && finished.errors.contains("line 1 is not a JSON object"))
   }
 
@@ -72,7 +103,7 @@ struct KeyTests {
       ["rotate", "one", "--overlap", "9223372036854775807d"],
     ] {
       let command = try Command(try Program.path(), ["keys"] + words + ["--keys", file])
-      #expect(try command.finish().status != 0, "\(words)")
+      #expect(try command.finish(withinSeconds: 60).status != 0, "\(words)")
       #expect(try contents(file) == before)
     }
     let list = try Self.keys("list", file: file).output

@@ -32,9 +32,10 @@ enum Processes {
 }
 
 /// Returns whether `condition` becomes true before a deadline, for things without an event to wait for, such as the end
-/// of another process. What hasn't come after five minutes is taken for hung.
-func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
-  let deadline = ContinuousClock.now + .seconds(300)
+/// of another process. The deadline is generous: on a busy machine, starting a worker at its low priority has taken
+/// half a minute.
+func eventually(withinSeconds seconds: Double = 120, _ condition: () throws -> Bool) rethrows -> Bool {
+  let deadline = ContinuousClock.now + .seconds(seconds)
   while try !condition() {
     guard ContinuousClock.now < deadline else { return false }
     _ = poll(nil, 0, 5)

@@ -77,7 +77,7 @@ final class TestServer {
   /// Sends SIGTERM; expects that the service ends with status 0.
   func stop() throws {
     command.signal(SIGTERM)
-    let finished = try command.finish()
+    let finished = try command.finish(withinSeconds: 60)
     #expect(finished.status == 0, "\(finished.errors)")
   }
 
@@ -85,7 +85,7 @@ final class TestServer {
   /// process is gone.
   func crash() throws {
     kill()
-    _ = try command.finish()
+    _ = try command.finish(withinSeconds: 60)
   }
 
   /// Sends a signal that ends the service because of a fault in its code; returns what it wrote.
@@ -93,7 +93,7 @@ final class TestServer {
     tellOfItsOwnEnd()
     isKilled = true
     command.signal(signal)
-    return try command.finish()
+    return try command.finish(withinSeconds: 60)
   }
 
   /// Restarts with the same arguments unless others are given.
@@ -120,17 +120,13 @@ final class TestServer {
     Processes.children(of: processID).filter { Processes.commandLine(of: $0).hasPrefix(words) }
   }
 
-  /// Freezes a job's worker as soon as it appears, so that the job is sure to be unfinished in the next step.
-  func freezeWorker(of job: String) throws -> pid_t {
-    var found: pid_t?
-    _ = eventually {
-      found = workers().first { Processes.commandLine(of: $0).contains(job) }
-      return found != nil
-    }
-    let worker = try #require(found)
-    _ = Glibc.kill(worker, SIGSTOP)
-    #expect(try eventually { try client.get("/v1/jobs/\(job)").json["state"] == .string("running") })
-    return worker
+  /// Freezes the workers during `body`, so that a test with little processor time sees all of their work in small
+  /// steps.
+  func holdingWorkers<Value>(_ body: () throws -> Value) rethrows -> Value {
+    let held = workers()
+    for worker in held { _ = Glibc.kill(worker, SIGSTOP) }
+    defer { for worker in held { _ = Glibc.kill(worker, SIGCONT) } }
+    return try body()
   }
 
   // MARK: Files on disk

@@ -5,22 +5,6 @@ import Testing
 
 /// Disks that fill up or can't be written: new data is rejected with an explanation, and earlier data stays intact.
 @Suite(.serialized) struct DiskTests {
-  /// Tries once with a service whose data are on a disk of its own.
-  private func attempt(
-    _ name: String, on options: String, note: String, _ body: (Disk, TestServer, KeptPromises) throws -> [String]
-  ) {
-    guard let disk = Disk(options) else { return FaultRecord.skip(name, "mounting needs root") }
-    var record = FaultRecord(name)
-    defer { record.write(note) }
-    withExtendedLifetime(disk) {
-      record.attempt {
-        let server = try TestServer("--reserve-bytes", "1", dataDirectory: disk.path + "/data")
-        defer { server.kill() }
-        return try body(disk, server, KeptPromises())
-      }
-    }
-  }
-
   /// Uploads files without declaring their length until one is rejected; then everything must be as before.
   private func fill(_ server: TestServer, _ promises: KeptPromises, limit: Int) throws -> Answer? {
     for number in 0..<limit {
@@ -68,56 +52,80 @@ import Testing
     "a full disk refuses uploads and loses none",
     arguments: [("no room on the disk", "size=5m"), ("no inodes on the disk", "size=50m,nr_inodes=41")])
   func fullDisk(name: String, options: String) throws {
-    attempt(name, on: options, note: "tmpfs \(options)") { disk, server, promises in
-      let refused = refusal(try fill(server, promises, limit: 60), [507])
-      // Another program may use up the rest of the disk.
-      disk.fill()
-      return try refused + lossesAfterwards(server, promises)
+    guard let disk = Disk(options) else { return FaultRecord.skip(name, "mounting needs root") }
+    var record = FaultRecord(name)
+    defer { record.write("tmpfs \(options)") }
+    withExtendedLifetime(disk) {
+      record.attempt {
+        let server = try TestServer("--reserve-bytes", "1", dataDirectory: disk.path + "/data")
+        defer { server.kill() }
+        let promises = KeptPromises()
+        let refused = refusal(try fill(server, promises, limit: 60), [507])
+        // Another program may use up the rest of the disk.
+        disk.fill()
+        return try refused + lossesAfterwards(server, promises)
+      }
     }
   }
 
-  @Test func aJobThatFillsTheDiskFailsWithAReasonAndLeavesNothing() {
-    attempt("a job fills the disk", on: "size=64m", note: "tmpfs, filled while the job runs") {
-      disk, server, promises in
-      // Small as uploaded, large once decoded: a result that doesn't fit when it is asked for would be refused.
-      let coded = server.folder.file("coded.mp3")
-      try Tool.ffmpeg.run([
-        "-v", "error", "-f", "lavfi", "-i", "anoisesrc=d=300:a=0.3:seed=1", "-c:a", "libmp3lame", "-b:a", "32k",
-        coded,
-      ])
-      let bytes = try contents(coded)
-      let id = try #require(try server.client.uploadReady(bytes)["id"].string)
-      promises.uploaded(id, bytes)
-      // The rest is full before the worker has written anything, so what it leaves makes no room for the catalog.
-      disk.take(mebibytes: 30)
-      let job = try server.client.denoise(id, #"{"noise":{"start":0,"end":2},"format":"wav"}"#)
-      disk.fill()
-      let ended = try server.client.follow(try #require(job["id"].string))
-      var losses = try promises.losses(server, mayHaveFailed: true)
-      if ended["error"]["code"].string != "disk_full" { losses.append("the job ended as \(ended)") }
-      return losses
+  @Test func aJobThatFillsTheDiskFailsWithAReasonAndLeavesNothing() throws {
+    let name = "a job fills the disk"
+    guard let disk = Disk("size=64m") else { return FaultRecord.skip(name, "mounting needs root") }
+    var record = FaultRecord(name)
+    defer { record.write("tmpfs, filled while the job runs") }
+    withExtendedLifetime(disk) {
+      record.attempt {
+        let server = try TestServer("--reserve-bytes", "1", dataDirectory: disk.path + "/data")
+        defer { server.kill() }
+        let promises = KeptPromises()
+        // Small as uploaded, large once decoded: a result that doesn't fit when it is asked for would be refused.
+        let coded = server.folder.file("coded.mp3")
+        try Tool.ffmpeg.run([
+          "-v", "error", "-f", "lavfi", "-i", "anoisesrc=d=300:a=0.3:seed=1", "-c:a", "libmp3lame", "-b:a", "32k",
+          coded,
+        ])
+        let bytes = try contents(coded)
+        let id = try #require(try server.client.uploadReady(bytes)["id"].string)
+        promises.uploaded(id, bytes)
+        // The rest is full before the worker has written anything, so what it leaves makes no room for the catalog.
+        disk.take(mebibytes: 30)
+        let job = try server.client.denoise(id, #"{"noise":{"start":0,"end":2},"format":"wav"}"#)
+        disk.fill()
+        let ended = try server.client.follow(try #require(job["id"].string))
+        var losses = try promises.losses(server, mayHaveFailed: true)
+        if ended["error"]["code"].string != "disk_full" { losses.append("the job ended as \(ended)") }
+        return losses
+      }
     }
   }
 
-  @Test func aReadOnlyDataFolderIsServedReadOnly() {
-    attempt("a read-only data folder", on: "size=50m", note: "a read-only bind mount over it") {
-      disk, server, promises in
-      let bytes = Clip.tone.bytes
-      let id = try #require(try server.client.uploadReady(bytes)["id"].string)
-      promises.uploaded(id, bytes)
-      guard disk.makeReadOnly() else { return ["the folder could not be made read-only"] }
-      var losses: [String] = []
-      let refused = try server.client.send("POST", "/v1/recordings", [:], .bytes(bytes))
-      losses += refusal(refused, [503])
-      losses += refusal(try server.client.delete("/v1/recordings/\(id)"), [503])
-      let job = try server.client.denoise(id, #"{"noise":{"start":0,"end":1}}"#)
-      let ended = try server.client.follow(try #require(job["id"].string))
-      if ended["error"]["code"].string != "io_error" { losses.append("a job ended as \(ended)") }
-      if try server.client.get("/v1/recordings/\(id)/audio").body != bytes { losses.append("audio is not served") }
-      let slice = try server.client.get("/v1/recordings/\(id)/waveform?scale=256")
-      if slice.status != 200 { losses.append("the waveform is answered \(slice.status)") }
-      disk.makeWritable()
-      return try losses + lossesAfterwards(server, promises)
+  @Test func aReadOnlyDataFolderIsServedReadOnly() throws {
+    let name = "a read-only data folder"
+    guard let disk = Disk("size=50m") else { return FaultRecord.skip(name, "mounting needs root") }
+    var record = FaultRecord(name)
+    defer { record.write("a read-only bind mount over it") }
+    withExtendedLifetime(disk) {
+      record.attempt {
+        let server = try TestServer("--reserve-bytes", "1", dataDirectory: disk.path + "/data")
+        defer { server.kill() }
+        let promises = KeptPromises()
+        let bytes = Clip.tone.bytes
+        let id = try #require(try server.client.uploadReady(bytes)["id"].string)
+        promises.uploaded(id, bytes)
+        guard disk.makeReadOnly() else { return ["the folder could not be made read-only"] }
+        var losses: [String] = []
+        let refused = try server.client.send("POST", "/v1/recordings", [:], .bytes(bytes))
+        losses += refusal(refused, [503])
+        losses += refusal(try server.client.delete("/v1/recordings/\(id)"), [503])
+        let job = try server.client.denoise(id, #"{"noise":{"start":0,"end":1}}"#)
+        let ended = try server.client.follow(try #require(job["id"].string))
+        if ended["error"]["code"].string != "io_error" { losses.append("a job ended as \(ended)") }
+        if try server.client.get("/v1/recordings/\(id)/audio").body != bytes { losses.append("audio is not served") }
+        let slice = try server.client.get("/v1/recordings/\(id)/waveform?scale=256")
+        if slice.status != 200 { losses.append("the waveform is answered \(slice.status)") }
+        disk.makeWritable()
+        return try losses + lossesAfterwards(server, promises)
+      }
     }
   }
 
@@ -146,7 +154,13 @@ import Testing
       let source = try server.client.uploadReady(LongClip.wave())
       let id = try #require(source["id"].string)
       let job = try #require(try server.client.denoise(id, #"{"noise":{"start":1,"end":3}}"#)["id"].string)
-      let frozen = try server.freezeWorker(of: job)
+      var worker: pid_t?
+      _ = eventually {
+        worker = server.workers().first { Processes.commandLine(of: $0).contains(job) }
+        return worker != nil
+      }
+      let frozen = try #require(worker)
+      _ = Glibc.kill(frozen, SIGSTOP)
       let path = server.data + "/recordings/\(id)/audio.wav"
       switch damage {
       case "removed": try FileManager.default.removeItem(atPath: path)

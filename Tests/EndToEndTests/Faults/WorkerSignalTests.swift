@@ -83,7 +83,7 @@ import Testing
       record.attempt {
         let job = try #require(
           try server.client.denoise(source, #"{"noise":{"start":1,"end":3}}"#)["id"].string)
-        let document = try server.client.follow(job)
+        let document = try server.client.follow(job, withinSeconds: 3600)
         let signals = try server.client.get("/metrics").text.split(separator: "\n")
           .filter { $0.hasPrefix("stillwave_worker_signals_total{") && !$0.hasSuffix(" 0") }
         let isFirst = document["attempts"] == .number(1) && document["state"] == .string("succeeded")
