@@ -21,7 +21,7 @@ struct RecordingWalkTests {
       #expect(length == sound.frames)
       let expected = ExpectedWaveform(sound)
       let lanes = (0..<expected.channels).map(expected.channel)
-      for scale in [64, 256, 1000] {
+      for scale in [64, 32, 256, 1000] {
         let slice = try server.client.get("/v1/recordings/\(id)/waveform?scale=\(scale)&channels=split").json
         let known = expected.peaks(lanes, scale: scale, pixels: 0..<expected.length(scale))
         #expect(slice["data"].integers == known && slice["complete"] == .bool(true), "scale \(scale)")

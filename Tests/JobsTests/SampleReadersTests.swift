@@ -60,9 +60,11 @@ import Waveform
 
   private static let samples = (0..<20_000).map { Int16(truncatingIfNeeded: $0 &* 7919) }
 
-  /// A WAV file of two channels with these samples.
-  private func sound(_ name: String = "sound.wav") throws -> String {
-    let format = AudioFormat(container: .wav, codec: .pcmS16, sampleRate: 8000, channels: 2)
+  /// A file of two channels with these samples.
+  private func sound(
+    _ name: String = "sound.wav", _ container: AudioContainer = .wav, _ codec: AudioCodec = .pcmS16
+  ) throws -> String {
+    let format = AudioFormat(container: container, codec: codec, sampleRate: 8000, channels: 2)
     var writer = try AudioWriter(creating: folder + "/" + name, format: format, expectedFrames: 10_000)
     let floats = Self.samples.map { Float($0) / 32768 }
     var quantised: [Int16] = []
@@ -169,6 +171,42 @@ import Waveform
     #expect(throws: ReaderFailure.unopened(ENOENT)) {
       try pixels(window, of: path, readers)
     }
+  }
+
+  @Test("plain samples have the pixels that a reader returns, until their file changes or goes away")
+  func plain() throws {
+    let (readers, path) = (readers(), try sound())
+    let plain = try #require(try plainSamples(path, readers))
+    for scale in [1, 3, 16, 100, 255] {
+      for channels in [ChannelSelection.mix, .split, .channel(1)] {
+        for measures in [Measures.peak, [.peak, .rms, .average]] {
+          for (start, end) in [(0, 1.25), (0.1, 0.7), (1.2, 1.25)] {
+            let window = try Self.window(
+              WaveformQuery(
+                start: start, end: end, resolution: .scale(scale), channels: channels, measures: measures))
+            #expect(try plain.sliceInMemory(window) == pixels(window, of: path, readers), "\(scale) \(start)")
+          }
+        }
+      }
+    }
+    let long = try Self.window(WaveformQuery(resolution: .scale(200)), frames: 1 << 20)
+    #expect(plain.sliceInMemory(long) == nil, "more than is read at once")
+    let past = try Self.window(WaveformQuery(start: 1.2, resolution: .scale(1)), frames: 10_001)
+    #expect(plain.sliceInMemory(past) == nil, "more frames than the file has")
+    try FileManager.default.removeItem(atPath: path)
+    #expect(try plain.sliceInMemory(Self.window()) == nil && !plain.isUnchanged)
+  }
+
+  @Test("samples that aren't stored as they are decoded aren't plain")
+  func encoded() throws {
+    let kinds: [(AudioContainer, AudioCodec)] = [(.wav, .pcmS24), (.aiff, .pcmS16), (.flac, .flacS16), (.wav, .pcmU8)]
+    for (container, codec) in kinds {
+      #expect(try plainSamples(sound("sound", container, codec), readers()) == nil, "\(container) \(codec)")
+    }
+  }
+
+  private func plainSamples(_ path: String, _ readers: SampleReaders) throws -> PlainSamples? {
+    try readers.read(path, for: Self.client) { (reader) throws(ReaderFailure) in try reader.plainSamples() }
   }
 
   @Test("there are never more readers than the limit: those that aren't used make room, and the others refuse")

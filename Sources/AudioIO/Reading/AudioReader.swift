@@ -350,6 +350,36 @@ package struct AudioReader: ~Copyable {
   }
 }
 
+extension AudioReader {
+  /// Number of frames at either end of a file that are compared with what is decoded.
+  private static let comparedFrames: Int64 = 1024
+
+  /// Returns the place in the file, in bytes, of the first frame, if the frames are stored as `readInt16` returns them:
+  /// 16-bit integers, little-endian, interleaved. Nil for any other file, and if what is there isn't what is decoded.
+  package mutating func plainStart() throws(AudioIOError) -> Int64? {
+    guard format.codec == .pcmS16, map.streams.count == 1, let start = header.dataOffset, let claimedFrames,
+      claimedFrames > 0
+    else { return nil }
+    let file = try HeaderFile(path: path)
+    let count = min(claimedFrames, Self.comparedFrames)
+    for first in [0, claimedFrames - count] {
+      try seek(to: first)
+      var decoded: [UInt8] = []
+      while position < first + count {
+        let got = readInt16(upTo: Int(first + count - position)) { samples in
+          for index in samples.indices {
+            decoded += [UInt8(truncatingIfNeeded: samples[index]), UInt8(truncatingIfNeeded: samples[index] >> 8)]
+          }
+        }
+        guard got > 0 else { return nil }
+      }
+      let stored = try file.bytes(at: start + first * Int64(2 * format.channels), count: decoded.count)
+      guard stored.elementsEqual(decoded) else { return nil }
+    }
+    return start
+  }
+}
+
 /// Replaces NaN and infinity with 0; returns how many there were.
 private func replaceNonFinite(_ samples: inout MutableSpan<Float>) -> Int {
   var count: Int32 = 0

@@ -3,6 +3,7 @@ import Glibc
 import Jobs
 import Processing
 import Storage
+import Synchronization
 import Terms
 import Waveform
 
@@ -18,12 +19,23 @@ final class OpenWaveform: Sendable {
   /// The samples, for scales finer than the pyramid's; nil while the audio is still being made.
   let sound: RecordedSound?
 
+  /// What is known of samples that are stored as plain numbers.
+  private enum Plain {
+    case unknown
+    /// nil if they are encoded or not to be kept open.
+    case known(PlainSamples?)
+  }
+
+  private let plain: Mutex<Plain>
+
+  /// `keepsSoundOpen`: whether the file with the samples may stay open as long as this waveform.
   init(
     recording: RecordingID, extent: WaveformExtent, key: ObjectKey? = nil, pyramid: PyramidFile? = nil,
-    sound: RecordedSound? = nil
+    sound: RecordedSound? = nil, keepsSoundOpen: Bool = false
   ) {
     (self.recording, self.extent, self.key) = (recording, extent, key)
     (self.pyramid, self.sound) = (pyramid, sound)
+    plain = Mutex(keepsSoundOpen ? .unknown : .known(nil))
   }
 
   /// The same recording with nothing to show.
@@ -62,7 +74,7 @@ final class OpenWaveform: Sendable {
   /// they're made from is damaged on disk, `.audioMissing` or `.audioDamaged` if that is the recording's own file.
   func slice(_ window: WaveformWindow, for client: @autoclosure () -> Client) throws -> WaveformSlice {
     guard window.pixelCount > 0 else { return WaveformSlice(window, samples: [Int16]().span) }
-    if window.needsSamples, let sound { return try intact(sound) { try $0.slice(window, for: client()) } }
+    if window.needsSamples, let sound { return try slice(window, of: sound, for: client()) }
     return try read { (pyramid) throws(WaveformError) in try pyramid.slice(window) }
   }
 
@@ -90,11 +102,32 @@ final class OpenWaveform: Sendable {
     }
   }
 
-  /// Returns a window's pixels if all of its points are in memory; nil also if there is any fault. Never waits for the
-  /// disk.
+  /// Returns a window's pixels if all of its points or samples are in memory; nil also if there is any fault. Never
+  /// waits for the disk.
   func sliceInMemory(_ window: WaveformWindow) -> WaveformSlice? {
-    guard window.pixelCount > 0, !window.needsSamples else { return nil }
-    return try? pyramid?.slice(window, waiting: false)
+    guard window.pixelCount > 0 else { return nil }
+    guard window.needsSamples else { return try? pyramid?.slice(window, waiting: false) }
+    guard case .known(let plain?) = plain.withLock({ $0 }) else { return nil }
+    if let slice = plain.sliceInMemory(window) { return slice }
+    // The file is opened again, if it's still there.
+    if !plain.isUnchanged { self.plain.withLock { $0 = .unknown } }
+    return nil
+  }
+
+  /// Returns the pixels of a window that needs samples, from a reader, which also tells whether they're plain.
+  private func slice(
+    _ window: WaveformWindow, of sound: RecordedSound, for client: Client
+  ) throws -> WaveformSlice {
+    try intact(sound) { sound in
+      try sound.read(for: client) { (reader) throws(ReaderFailure) in
+        let slice = try reader.slice(window)
+        if case .unknown = plain.withLock({ $0 }) {
+          let samples = try reader.plainSamples()
+          plain.withLock { $0 = .known(samples) }
+        }
+        return slice
+      }
+    }
   }
 
   /// Reads everything that a long response needs, so that damage is found before its head is sent. Blocks. Throws like
@@ -156,10 +189,6 @@ struct RecordedSound: Sendable {
     case .absent: guard isWorkingCopy else { throw .audioMissing(key.recording) }
     }
     return .workingCopy(key)
-  }
-
-  fileprivate func slice(_ window: WaveformWindow, for client: Client) throws -> WaveformSlice {
-    try read(for: client) { (reader) throws(ReaderFailure) in try reader.slice(window) }
   }
 
   /// Throws `.audioDamaged` if a file of the right length can't be decoded although it once could.

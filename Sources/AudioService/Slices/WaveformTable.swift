@@ -171,7 +171,9 @@ final class WaveformTable: Sendable {
   ) -> OpenWaveform {
     let waveform = OpenWaveform(
       recording: recording.id, extent: WaveformExtent(finished: pyramid), key: key, pyramid: pyramid,
-      sound: RecordedSound(of: recording, in: blobs, by: readers))
+      sound: RecordedSound(of: recording, in: blobs, by: readers),
+      // A cache would not get back the room of a file that it gives up.
+      keepsSoundOpen: !work.isForOtherMachine)
     let owned = Owned(recording.id, of: recording.tenant)
     growing.remove(owned)
     finished.keep(waveform, for: owned, version: version)

@@ -263,12 +263,15 @@ enum ProcessLimits {
     return Int(clamping: limit.rlim_cur)
   }
 
+  /// Number of descriptors for what isn't a connection: files that a service keeps open, and its children's sockets.
+  private static let otherDescriptors: rlim_t = 1280
+
   /// Raises the soft limit of descriptors (1,024 on many systems) to fit this many connections, each with a file to
   /// send, as far as the hard limit allows.
   static func raiseDescriptors(forConnections count: Int) {
     var limit = rlimit()
     guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-    let wanted = min(rlim_t(clamping: count) * 2 + 256, limit.rlim_max)
+    let wanted = min(rlim_t(clamping: count) * 2 + otherDescriptors, limit.rlim_max)
     guard wanted > limit.rlim_cur else { return }
     limit.rlim_cur = wanted
     _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

@@ -111,6 +111,14 @@ package final class SampleReader: Sendable {
     return slice
   }
 
+  /// Returns the file's samples as they are stored; nil if they are encoded.
+  package func plainSamples() throws(ReaderFailure) -> PlainSamples? {
+    let bytes = try ask(.plainStart, atMost: 8)
+    guard bytes.count == 8 else { throw .nonsense }
+    let start = Int64(little: bytes[...])
+    return start < 0 ? nil : PlainSamples(of: file, from: start)
+  }
+
   /// Returns the values of a spectrogram's tile.
   package func values(of tile: SpectrogramTile) throws(ReaderFailure) -> [UInt8] {
     let bytes = try ask(.tile(tile), atMost: tile.byteCount)

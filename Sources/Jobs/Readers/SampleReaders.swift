@@ -247,17 +247,17 @@ package final class OpenFile: Sendable {
   }
 
   deinit {
-    close(descriptor)
-    if let map { close(map) }
+    FileClosing.close(descriptor)
+    if let map { FileClosing.close(map) }
   }
 }
 
 /// What tells whether a path still leads to the same file, unchanged.
 struct FileState: Equatable {
-  private let device: UInt
-  private let number: UInt
-  private let size: Int
-  private let changed: [Int]
+  /// The device, the file's number on it, its size, and its number of links.
+  private let file: SIMD4<Int>
+  /// When its content and its entry changed, in seconds and nanoseconds.
+  private let changed: SIMD4<Int>
 
   /// nil, with errno, if there is no file.
   init?(path: String) {
@@ -273,7 +273,10 @@ struct FileState: Equatable {
   }
 
   private init(_ status: Glibc.stat) {
-    (device, number, size) = (UInt(status.st_dev), UInt(status.st_ino), Int(status.st_size))
-    changed = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec]
+    file = SIMD4(
+      Int(truncatingIfNeeded: status.st_dev), Int(truncatingIfNeeded: status.st_ino), Int(status.st_size),
+      Int(truncatingIfNeeded: status.st_nlink))
+    changed = SIMD4(
+      status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec)
   }
 }

@@ -15,12 +15,14 @@ import Waveform
 //      3  bytes of a part as WAV     first frame, end, first byte, maximum number of bytes: 64 bits each
 //      4  a tile of a spectrogram    its words (see SpectrogramTile)
 //      5  pixels of a part           the window's words, and the frame of the recording that the file begins with
+//      6  the place of plain samples none
 //
 // The reader answers each with
 //
 //   0  1, one byte
 //   1  number of bytes that follow, 32 bits
-//   5  the pixels, the length as 64 bits, the bytes (as many as are decoded at once, none at the end), or the values
+//   5  the pixels, the length as 64 bits, the bytes (as many as are decoded at once, none at the end), the values, or
+//      the place in the file as 64 bits, −1 for none
 //
 // or with the line of a `WorkerReport` that says why it failed. That is also what a reader without memory writes before
 // it crashes. It ends when the service closes the pair.
@@ -41,6 +43,8 @@ package enum ReaderRequest: Equatable {
   case tile(SpectrogramTile)
   /// The pixels of a window of a recording of which the file has only a part, beginning with frame `from`.
   case partPixels(WaveformWindow, from: Int64)
+  /// Where the file's frames begin, if they are stored as they are decoded (see `AudioReader.plainStart`).
+  case plainStart
 
   /// Maximum number of bytes of a request, without the first number.
   package static let byteLimit = 256
@@ -60,6 +64,7 @@ package enum ReaderRequest: Equatable {
       case .part(let frames, let place, let limit): (3, [frames.lowerBound, frames.upperBound, place, limit])
       case .tile(let tile): (4, tile.words)
       case .partPixels(let window, let start): (5, window.words + [start])
+      case .plainStart: (6, [])
       }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(5 + 8 * words.count)
@@ -96,12 +101,19 @@ package enum ReaderRequest: Equatable {
         start <= window.startFrame
       else { return nil }
       self = .partPixels(window, from: start)
+    case (6, 0): self = .plainStart
     default: return nil
     }
   }
 }
 
 extension [UInt8] {
+  /// Creates the bytes of a number, the lowest first.
+  init(little number: some FixedWidthInteger) {
+    self = []
+    append(little: number)
+  }
+
   /// Appends the bytes of a number, the lowest first.
   package mutating func append(little number: some FixedWidthInteger) {
     unsafe Swift.withUnsafeBytes(of: number.littleEndian) { unsafe append(contentsOf: $0) }

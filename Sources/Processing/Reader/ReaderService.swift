@@ -123,10 +123,8 @@ package struct ReaderService {
         return try samples().slice(window).bytes
       case .tile(let tile): return try samples().values(of: tile)
       case .partPixels(let window, let start): return try samples().slice(window, ofFileFrom: start).bytes
-      case .partLength(let frames):
-        var bytes: [UInt8] = []
-        bytes.append(little: try part(frames, at: 0).stream.header.fileBytes)
-        return bytes
+      case .partLength(let frames): return [UInt8](little: try part(frames, at: 0).stream.header.fileBytes)
+      case .plainStart: return [UInt8](little: try samples().reader.plainStart() ?? -1)
       case .part(let frames, let place, let limit):
         let part = try part(frames, at: place)
         let bytes = try part.stream.bytes(from: place)
