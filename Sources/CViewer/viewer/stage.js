@@ -92,6 +92,7 @@ export class Stage {
     });
     session.changed.subscribe(() => {
       view.setDuration(session.duration);
+      this.describe();
       this.redraw();
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
