@@ -22,11 +22,12 @@ extension Range<Int64> {
   /// The end in seconds; see `startSeconds`.
   package func endSeconds(sampleRate: Int) -> Double { Self.seconds(upperBound, sampleRate) }
 
-  /// Returns a time that leads back to the frame: rounded to the microsecond, which is enough up to 500 kHz, or else as
-  /// it is.
+  /// Returns a time that leads back to the frame and isn't after it, so that no end is past the recording's: a whole
+  /// number of microseconds, which is enough up to 500 kHz, or else the exact time.
   private static func seconds(_ frame: Int64, _ sampleRate: Int) -> Double {
     let exact = Double(frame) / Double(sampleRate)
-    let short = (exact * 1e6).rounded() / 1e6
+    let nearest = (exact * 1e6).rounded()
+    let short = (nearest / 1e6 <= exact ? nearest : nearest - 1) / 1e6
     return (short * Double(sampleRate)).rounded() == Double(frame) ? short : exact
   }
 }

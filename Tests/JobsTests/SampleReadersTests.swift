@@ -27,12 +27,12 @@ import Waveform
   }
 
   private let hand = ManualClock()
-  private static let client = Client(key: "a")
+  static let client = Client(key: "a")
   private static let settings = WorkerSettings(
     program: program, ffmpeg: "ffmpeg", audioLimits: AudioLimits(), memoryBytes: 1 << 30)
 
   /// A reader that doesn't answer is looked at often.
-  private func readers(
+  func readers(
     _ program: String = program, processorSeconds: Double = 1000, clockSeconds: Double = 60,
     watch: WorkerWatch = .shared
   ) -> SampleReaders {
@@ -61,7 +61,7 @@ import Waveform
   private static let samples = (0..<20_000).map { Int16(truncatingIfNeeded: $0 &* 7919) }
 
   /// A file of two channels with these samples.
-  private func sound(
+  func sound(
     _ name: String = "sound.wav", _ container: AudioContainer = .wav, _ codec: AudioCodec = .pcmS16
   ) throws -> String {
     let format = AudioFormat(container: container, codec: codec, sampleRate: 8000, channels: 2)
@@ -73,7 +73,7 @@ import Waveform
     return folder + "/" + name
   }
 
-  private static func window(
+  static func window(
     _ query: WaveformQuery = WaveformQuery(start: 0.1, end: 0.2, resolution: .scale(3)), channels: Int = 2,
     frames: Int64 = 10_000
   ) throws -> WaveformWindow {
@@ -83,7 +83,7 @@ import Waveform
         sampleRate: 8000, channels: channels, availableFrames: frames, totalFrames: frames, isComplete: true))
   }
 
-  private func pixels(
+  func pixels(
     _ window: WaveformWindow, of path: String, _ readers: SampleReaders, for client: Client = client
   ) throws -> WaveformSlice {
     try readers.read(path, for: client) { (reader) throws(ReaderFailure) in try reader.slice(window) }
@@ -171,42 +171,6 @@ import Waveform
     #expect(throws: ReaderFailure.unopened(ENOENT)) {
       try pixels(window, of: path, readers)
     }
-  }
-
-  @Test("plain samples have the pixels that a reader returns, until their file changes or goes away")
-  func plain() throws {
-    let (readers, path) = (readers(), try sound())
-    let plain = try #require(try plainSamples(path, readers))
-    for scale in [1, 3, 16, 100, 255] {
-      for channels in [ChannelSelection.mix, .split, .channel(1)] {
-        for measures in [Measures.peak, [.peak, .rms, .average]] {
-          for (start, end) in [(0, 1.25), (0.1, 0.7), (1.2, 1.25)] {
-            let window = try Self.window(
-              WaveformQuery(
-                start: start, end: end, resolution: .scale(scale), channels: channels, measures: measures))
-            #expect(try plain.sliceInMemory(window) == pixels(window, of: path, readers), "\(scale) \(start)")
-          }
-        }
-      }
-    }
-    let long = try Self.window(WaveformQuery(resolution: .scale(200)), frames: 1 << 20)
-    #expect(plain.sliceInMemory(long) == nil, "more than is read at once")
-    let past = try Self.window(WaveformQuery(start: 1.2, resolution: .scale(1)), frames: 10_001)
-    #expect(plain.sliceInMemory(past) == nil, "more frames than the file has")
-    try FileManager.default.removeItem(atPath: path)
-    #expect(try plain.sliceInMemory(Self.window()) == nil && !plain.isUnchanged)
-  }
-
-  @Test("samples that aren't stored as they are decoded aren't plain")
-  func encoded() throws {
-    let kinds: [(AudioContainer, AudioCodec)] = [(.wav, .pcmS24), (.aiff, .pcmS16), (.flac, .flacS16), (.wav, .pcmU8)]
-    for (container, codec) in kinds {
-      #expect(try plainSamples(sound("sound", container, codec), readers()) == nil, "\(container) \(codec)")
-    }
-  }
-
-  private func plainSamples(_ path: String, _ readers: SampleReaders) throws -> PlainSamples? {
-    try readers.read(path, for: Self.client) { (reader) throws(ReaderFailure) in try reader.plainSamples() }
   }
 
   @Test("there are never more readers than the limit: those that aren't used make room, and the others refuse")

@@ -337,6 +337,18 @@ package struct AudioReader: ~Copyable {
     }
   }
 
+  /// The place in the file, in bytes, of the first frame, if the frames are stored as `readInt16` returns them: 16-bit
+  /// integers, little-endian, interleaved. Nil for any other file. It is where libsndfile reads the first frame.
+  ///
+  /// Call `seek` before the next read.
+  package var plainStart: Int64? {
+    guard format.codec == .pcmS16, [.wav, .rf64].contains(header.container), map.streams.count == 1,
+      let claimedFrames, let start = file.place(of: 0),
+      file.place(of: claimedFrames) == start + claimedFrames * Int64(2 * format.channels)
+    else { return nil }
+    return start
+  }
+
   /// Returns a frame from which decoding yields the right samples at `frame`. After a seek, libsndfile 1.2.0 starts a
   /// Vorbis block with half of a different one and an Opus block with a different state. If it lands in the last page,
   /// it is off by the number of frames trimmed from that page. A page of Vorbis has up to 255 blocks, of 1024 frames
@@ -347,36 +359,6 @@ package struct AudioReader: ~Copyable {
     guard file.hasKnownLength else { return 0 }
     let lastPage = format.codec == .vorbis ? 258 * 1024 : 2 * Int64(format.sampleRate)
     return max(min(frame - 8192, Int64(file.info.frames) - lastPage), 0)
-  }
-}
-
-extension AudioReader {
-  /// Number of frames at either end of a file that are compared with what is decoded.
-  private static let comparedFrames: Int64 = 1024
-
-  /// Returns the place in the file, in bytes, of the first frame, if the frames are stored as `readInt16` returns them:
-  /// 16-bit integers, little-endian, interleaved. Nil for any other file, and if what is there isn't what is decoded.
-  package mutating func plainStart() throws(AudioIOError) -> Int64? {
-    guard format.codec == .pcmS16, map.streams.count == 1, let start = header.dataOffset, let claimedFrames,
-      claimedFrames > 0
-    else { return nil }
-    let file = try HeaderFile(path: path)
-    let count = min(claimedFrames, Self.comparedFrames)
-    for first in [0, claimedFrames - count] {
-      try seek(to: first)
-      var decoded: [UInt8] = []
-      while position < first + count {
-        let got = readInt16(upTo: Int(first + count - position)) { samples in
-          for index in samples.indices {
-            decoded += [UInt8(truncatingIfNeeded: samples[index]), UInt8(truncatingIfNeeded: samples[index] >> 8)]
-          }
-        }
-        guard got > 0 else { return nil }
-      }
-      let stored = try file.bytes(at: start + first * Int64(2 * format.channels), count: decoded.count)
-      guard stored.elementsEqual(decoded) else { return nil }
-    }
-    return start
   }
 }
 

@@ -6,6 +6,8 @@ import Glibc
 struct SndfileHandle: ~Copyable {
   private let file: OpaquePointer
   let info: SF_INFO
+  /// The open file; nil if libsndfile uses callbacks.
+  private let descriptor: Int32?
   /// Kept alive for libsndfile's callbacks; nil if it reads from a descriptor.
   private let virtualFile: AnyObject?
 
@@ -28,7 +30,7 @@ struct SndfileHandle: ~Copyable {
     guard let file = unsafe sf_open_fd(descriptor, Int32(SFM_READ), &info, 1) else { throw Self.failure() }
     unsafe self.file = file
     self.info = info
-    virtualFile = nil
+    (self.descriptor, virtualFile) = (descriptor, nil)
   }
 
   /// Opens `source` for decoding.
@@ -40,7 +42,7 @@ struct SndfileHandle: ~Copyable {
     }
     unsafe self.file = file
     self.info = info
-    virtualFile = source
+    (descriptor, virtualFile) = (nil, source)
   }
 
   /// Opens `target` for encoding.
@@ -52,7 +54,7 @@ struct SndfileHandle: ~Copyable {
     }
     unsafe self.file = file
     self.info = info
-    virtualFile = target
+    (descriptor, virtualFile) = (nil, target)
   }
 
   private static func failure() -> AudioIOError {
@@ -122,6 +124,13 @@ struct SndfileHandle: ~Copyable {
   func seek(to frame: Int64) -> Int64? {
     let found = unsafe sf_seek(file, frame, Int32(SEEK_SET))
     return found < 0 ? nil : found
+  }
+
+  /// Seeks to a frame of PCM and returns its place in the file, in bytes; nil if libsndfile can't get there or uses
+  /// callbacks.
+  func place(of frame: Int64) -> Int64? {
+    guard let descriptor, seek(to: frame) == frame else { return nil }
+    return Int64(lseek(descriptor, 0, SEEK_CUR))
   }
 
   /// Returns a text tag of this kind with its terminating zero, or nil if it is missing or empty.

@@ -210,7 +210,7 @@ private func describe(_ magic: ArraySlice<UInt8>) -> String? {
 }
 
 /// A file of any size, for small reads at any offset.
-struct HeaderFile: ~Copyable {
+private struct HeaderFile: ~Copyable {
   private let descriptor: Int32
   let size: Int64
 

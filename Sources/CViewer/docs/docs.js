@@ -3,7 +3,7 @@ import { make, markdown } from "./markdown.js";
 import { parseYAML } from "./yaml.js";
 
 // The page of the API's documentation. It makes everything of openapi.yaml, the guides and the table of problems, which this
-// service has, so it always describes this service. The fragment of its address selects what is shown:
+// service has, so it always describes this service. The fragment of its address selects the page:
 //
 //   #GET /v1/recordings/{id}      an operation       #guide/api, #guide/api/tokens      a guide, a heading of it
 //   #problem/not_found            a problem          #                                  the introduction

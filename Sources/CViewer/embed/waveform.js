@@ -410,7 +410,7 @@ export class StillwaveWaveform extends Base {
     this.#describe();
   }
 
-  /** Tells screen readers what is shown. */
+  /** Describes the current view to screen readers. */
   #describe() {
     const { playhead, duration, selection } = this.#view, wave = this.#find(".wave"), has = this.#layers.length > 0;
     const clock = has ? texts.position(formatTime(playhead, 1), formatTime(duration, 1)) : "";
