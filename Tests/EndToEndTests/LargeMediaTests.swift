@@ -102,7 +102,7 @@ import Testing
     // ffmpeg asks for ranges, so that no copy fills memory or the disk.
     #expect(try packets("http://127.0.0.1:\(server.client.port)/v1/recordings/\(cleaned)/video") == packets(small))
     highest = max(highest, Processes.anonymousKilobytes(of: server.processID))
-    #expect(highest - before < Self.allowedKilobytes, "\(before) KB before, \(highest) KB at the most")
+    #expect(highest - before < Self.allowedKilobytes, "\(before) KB before, \(highest) KB at its highest")
     for one in [id, cleaned] { #expect(try server.client.delete("/v1/recordings/\(one)").status == 204) }
   }
 }

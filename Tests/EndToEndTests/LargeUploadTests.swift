@@ -37,6 +37,6 @@ struct LargeUploadTests {
     let id = try #require(answer.json["id"].string)
     #expect(try server.client.delete("/v1/recordings/\(id)").status == 204)
     highest = max(highest, Processes.anonymousKilobytes(of: server.processID))
-    #expect(highest - before < Self.allowedKilobytes, "\(before) KB before, \(highest) KB at the most")
+    #expect(highest - before < Self.allowedKilobytes, "\(before) KB before, \(highest) KB at its highest")
   }
 }

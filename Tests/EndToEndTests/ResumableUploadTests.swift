@@ -140,7 +140,7 @@ struct ResumableUploadTests {
         return piece
       })
     #expect(answer.status == 204 && answer["stillwave-recording"] != nil, "\(answer.text)")
-    #expect(highest - before < 16 << 10, "\(before) KB before, \(highest) KB at the most")
+    #expect(highest - before < 16 << 10, "\(before) KB before, \(highest) KB at its highest")
   }
 }
 

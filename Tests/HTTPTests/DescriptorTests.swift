@@ -36,14 +36,14 @@ import Testing
 
   @Test func theDescriptorLimitIsRaisedAsNeededAndAllowed() async {
     await #expect(processExitsWith: .success) {
-      var limit = rlimit(rlim_cur: 300, rlim_max: 3000)
+      var limit = rlimit(rlim_cur: 1400, rlim_max: 6000)
       try #require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
       HTTPServer.raiseDescriptorLimit(forConnections: 10)
-      #expect(ProcessLimits.descriptors == 300)
+      #expect(ProcessLimits.descriptors == 1400)
       HTTPServer.raiseDescriptorLimit(forConnections: 1000)
-      #expect(ProcessLimits.descriptors == 2256)
+      #expect(ProcessLimits.descriptors == 3280)
       HTTPServer.raiseDescriptorLimit(forConnections: 8192)
-      #expect(ProcessLimits.descriptors == 3000)
+      #expect(ProcessLimits.descriptors == 6000)
     }
   }
 
