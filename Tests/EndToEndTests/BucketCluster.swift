@@ -65,7 +65,7 @@ struct BucketCluster {
 
   /// Compares the catalog with the bucket.
   func check(_ more: [String] = []) throws -> (status: Int32, answer: JSON, errors: String) {
-    let finished = try Command(Program.path(), ["check", "--json"] + places + more).finish(withinSeconds: 120)
+    let finished = try Command(Program.path(), ["check", "--json"] + places + more).finish()
     return (finished.status, (try? JSON(finished.output)) ?? .absent, finished.errors)
   }
 

@@ -66,14 +66,14 @@ struct BucketTests {
     try expectNothingUnknown()
 
     for id in [id, cleaned] { #expect(try one.client.send("DELETE", "/v1/recordings/\(id)").status == 204) }
-    let isGone = try eventually(withinSeconds: 5) {
+    let isGone = try eventually {
       try two.client.get("\(path)/audio").status == 404 && two.client.get("\(path)/waveform?width=9").status == 404
     }
     #expect(isGone)
-    #expect(try eventually(withinSeconds: 5) { try cluster.objects() == ["media-id"] })
+    #expect(try eventually { try cluster.objects() == ["media-id"] })
     for node in [one, two] {
       let cache = node.data + "/scratch/cache/objects"
-      #expect(try eventually(withinSeconds: 5) { try FileManager.default.contentsOfDirectory(atPath: cache) == [] })
+      #expect(try eventually { try FileManager.default.contentsOfDirectory(atPath: cache) == [] })
     }
     try one.stop()
     try two.stop()
@@ -96,14 +96,14 @@ struct BucketTests {
       let head = try node.client.send("HEAD", upload, ["Tus-Resumable": "1.0.0"])
       #expect(head["stillwave-recording"] == id)
     }
-    let isSwept = try eventually(withinSeconds: 5) { try !cluster.objects().contains { $0.hasPrefix("uploads/") } }
+    let isSwept = try eventually { try !cluster.objects().contains { $0.hasPrefix("uploads/") } }
     #expect(isSwept)
     try two.client.succeed(try #require(try two.client.recording(id)["waveform"]["job"].string))
     try expectNothingUnknown()
     let abandoned = try newUpload(99, at: two)
     _ = try send(bytes[..<9], to: abandoned, at: two)
     #expect(try one.client.send("DELETE", abandoned, ["Tus-Resumable": "1.0.0"]).status == 204)
-    #expect(try eventually(withinSeconds: 5) { try !cluster.objects().contains { $0.hasPrefix("uploads/") } })
+    #expect(try eventually { try !cluster.objects().contains { $0.hasPrefix("uploads/") } })
     try expectUpkeep(of: id)
   }
 
@@ -117,10 +117,10 @@ struct BucketTests {
     _ = try cluster.rows("UPDATE garbage SET due = 0")
     try two.stop()
     try two.restart()
-    #expect(try eventually(withinSeconds: 20) { try cluster.rows("SELECT object FROM garbage") == ["media-id"] })
+    #expect(try eventually { try cluster.rows("SELECT object FROM garbage") == ["media-id"] })
     let objects = try cluster.objects()
     #expect(objects.isDisjoint(with: late) && objects.isSuperset(of: needed.union(strange)))
-    #expect(try eventually(withinSeconds: 5) { try cluster.rows("SELECT id FROM removals") == [] })
+    #expect(try eventually { try cluster.rows("SELECT id FROM removals") == [] })
   }
 
   @Test func aNodeWhoseStoreDoesNotAnswerIsNotReadyButAnswersOtherRequests() throws {
@@ -135,14 +135,14 @@ struct BucketTests {
     }
     for _ in 0..<3 { #expect(try one.client.get("/v1/recordings").json["recordings"].array?.count == 1) }
     withExtendedLifetime(waiting) {}
-    let isNoticed = try eventually(withinSeconds: 20) {
+    let isNoticed = try eventually {
       try one.client.get("/readyz").json["code"].string == "media_unavailable"
     }
     let own = try one.client.get("/readyz?own=1")
     #expect(own.status == 200 && own.json["status"] == .string("impaired"), "\(own.text)")
     cluster.store.command.signal(SIGCONT)
     #expect(isNoticed)
-    #expect(try eventually(withinSeconds: 20) { try one.client.get("/readyz").status == 200 })
+    #expect(try eventually { try one.client.get("/readyz").status == 200 })
   }
 
   @Test func aNodeThatIsStoppedEndsAlthoughItsStoreIsSilentAndItsJobIsDoneElsewhere() throws {
@@ -159,7 +159,7 @@ struct BucketTests {
     #expect(try eventually { try !before.isSuperset(of: cluster.rows(rows)) })
     node.command.signal(SIGTERM)
     // One request to the store may take longer, and a result needs several.
-    #expect(try node.command.finish(withinSeconds: 15).status == 0)
+    #expect(try node.command.finish().status == 0)
     cluster.store.command.signal(SIGCONT)
     let row = "SELECT state || ' ' || attempts - interruptions FROM jobs WHERE id = '\(job)'"
     let left = try cluster.rows(row)

@@ -71,12 +71,12 @@ final class Command: Sendable {
     }
   }
 
-  /// Waits for the end. After the deadline, kills the process and throws. Throws if the process has crashed, unless a
+  /// Waits for the end. Kills a process that hangs, and throws. Throws if the process has crashed, unless a
   /// signal of this command ended it.
-  func finish(withinSeconds seconds: Double = 300) throws -> Finished {
-    guard ended.wait(timeout: .now() + seconds) == .success else {
+  func finish() throws -> Finished {
+    guard ended.wait(timeout: .now() + hung) == .success else {
       signal(SIGKILL)
-      throw ToolFailure(description: "\(words) did not end within \(seconds) s")
+      throw ToolFailure(description: "\(words) did not end")
     }
     ended.signal()
     let status = status.withLock { $0 ?? -1 }

@@ -25,8 +25,8 @@ extension HTTPClient {
 
   /// Requests a recording's audio in another format. Repeats the request while the conversion runs, because the service
   /// waits only a few seconds.
-  func conversion(_ target: String, withinSeconds seconds: Double = 240) throws -> Answer {
-    let deadline = ContinuousClock.now + .seconds(seconds)
+  func conversion(_ target: String) throws -> Answer {
+    let deadline = ContinuousClock.now + .seconds(hung)
     while true {
       let answer = try get(target)
       guard answer.status == 503, answer.json["code"].string == "converting" else { return answer }
@@ -51,8 +51,9 @@ extension HTTPClient {
   /// Follows a job to its end through `?wait=`, passing each answer to `seen`. Progress must never decrease within an
   /// attempt.
   @discardableResult
-  func follow(_ job: String, withinSeconds seconds: Double = 240, seen: (JSON) throws -> Void = { _ in }) throws -> JSON
-  {
+  func follow(
+    _ job: String, withinSeconds seconds: Double = hung, seen: (JSON) throws -> Void = { _ in }
+  ) throws -> JSON {
     let deadline = ContinuousClock.now + .seconds(seconds)
     var (attempt, last) = (0, 0.0)
     while true {

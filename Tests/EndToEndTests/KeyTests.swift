@@ -8,7 +8,7 @@ struct KeyTests {
     output: String, errors: String
   ) {
     let command = try Command(try Program.path(), ["keys"] + words + ["--keys", file])
-    let finished = try command.finish(withinSeconds: 60)
+    let finished = try command.finish()
     #expect(finished.status == status, "\(finished.errors)")
     return (try command.output().trimmingCharacters(in: .newlines), finished.errors)
   }
@@ -81,7 +81,7 @@ struct KeyTests {
     #expect(try client.get("/readyz", Self.bearer(admin)).status == 200)
     try server.stop()
     let command = try Command(try Program.path(), ["serve", "--data", folder.file("data"), "--keys", file])
-    let finished = try command.finish(withinSeconds: 60)
+    let finished = try command.finish()
     #expect(finished.status != 0 && finished.errors.contains("line 1 is not a JSON object"))
   }
 
@@ -103,7 +103,7 @@ struct KeyTests {
       ["rotate", "one", "--overlap", "9223372036854775807d"],
     ] {
       let command = try Command(try Program.path(), ["keys"] + words + ["--keys", file])
-      #expect(try command.finish(withinSeconds: 60).status != 0, "\(words)")
+      #expect(try command.finish().status != 0, "\(words)")
       #expect(try contents(file) == before)
     }
     let list = try Self.keys("list", file: file).output

@@ -91,7 +91,7 @@ struct MoveTests {
       return answer.json
     }
     func follow(_ job: String) throws {
-      let isEnded = try eventually(withinSeconds: 240) {
+      let isEnded = try eventually {
         try client.get("/v1/jobs/\(job)", bearer).json["state"].string == "succeeded"
       }
       try #require(isEnded)
@@ -116,7 +116,7 @@ struct MoveTests {
     let job = try post("/v1/recordings/\(ids[1])/denoise", [:], .json("{}"))
     try follow(try #require(job["id"].string))
     let converted = "/v1/recordings/\(ids[1])/audio?format=flac"
-    try #require(try eventually(withinSeconds: 240) { try client.get(converted, bearer).status == 200 })
+    try #require(try eventually { try client.get(converted, bearer).status == 200 })
     paths.append(converted)
     let token = try post("/v1/tokens", [:], .json(#"{"recording":"\#(ids[2])"}"#))["token"].string
     paths.append("/v1/recordings/\(ids[2])/audio?token=\(try #require(token))")
@@ -143,7 +143,7 @@ struct MoveTests {
   /// Runs a command, and kills it as soon as `isFar` or when it has ended; returns whether it was killed.
   private func kill(_ words: [String], when isFar: () throws -> Bool) throws -> Bool {
     let command = try Command(try Program.path(), words)
-    _ = try eventually(withinSeconds: 120) { try !command.isRunning || isFar() }
+    _ = try eventually { try !command.isRunning || isFar() }
     command.signal(SIGKILL)
     return try command.finish().status == 128 + SIGKILL
   }

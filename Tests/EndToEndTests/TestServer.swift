@@ -77,7 +77,7 @@ final class TestServer {
   /// Sends SIGTERM; expects that the service ends with status 0.
   func stop() throws {
     command.signal(SIGTERM)
-    let finished = try command.finish(withinSeconds: 60)
+    let finished = try command.finish()
     #expect(finished.status == 0, "\(finished.errors)")
   }
 
@@ -85,7 +85,7 @@ final class TestServer {
   /// process is gone.
   func crash() throws {
     kill()
-    _ = try command.finish(withinSeconds: 60)
+    _ = try command.finish()
   }
 
   /// Sends a signal that ends the service because of a fault in its code; returns what it wrote.
@@ -93,7 +93,7 @@ final class TestServer {
     tellOfItsOwnEnd()
     isKilled = true
     command.signal(signal)
-    return try command.finish(withinSeconds: 60)
+    return try command.finish()
   }
 
   /// Restarts with the same arguments unless others are given.

@@ -129,7 +129,7 @@ import Testing
     let start = try Command(try Program.path(), ["serve", "--listen", "127.0.0.1:0", "--data", server.data])
     wait(milliseconds: milliseconds)
     start.signal(SIGKILL)
-    _ = try start.finish(withinSeconds: 60)
+    _ = try start.finish()
   }
 
   /// Deletes all but the untouched recording, so that later rounds don't take longer.
