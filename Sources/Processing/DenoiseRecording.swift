@@ -44,7 +44,7 @@ struct DenoiseRecording {
   /// The file of the noise profile if the parameters name one.
   var profilePath: String?
   var opened = OpenedFiles()
-  /// The source's noise regions, best first, for parameters without a noise; nil to look for them.
+  /// The source's noise regions, best first; nil to look for them if they are needed.
   var knownRegions: [NoiseRegion]?
   /// The part of the result to write; nil for all of it.
   var window: TimeWindow?
@@ -73,8 +73,8 @@ struct DenoiseRecording {
     }
     let length = ExpectedLength(reader, path: source)
     let learner = NoiseLearner(
-      source: source, noise: parameters.noise, found: knownRegions, limits: limits, profilePath: profilePath,
-      profileFile: opened.profile, map: reader.map)
+      source: source, noise: parameters.noise, found: knownRegions, looksForBetter: window == nil, limits: limits,
+      profilePath: profilePath, profileFile: opened.profile, map: reader.map)
     let learns = parameters.settings.method != .editOnly
     let share =
       learns ? shareOfLearning(learner, expected: length.total ?? length.estimate ?? 1, format.sampleRate) : 0
@@ -155,7 +155,7 @@ struct DenoiseRecording {
       decodedFrames: window == nil ? sound.position : nil, nonFiniteSamples: sound.reader.nonFiniteSamples,
       lostFrames: sound.reader.lostFrames)
     return DenoiseOutcome(
-      frames: target.frames, noise: learnt.map { NoiseUsed($0.source, adapted: adapted) },
+      frames: target.frames, noise: learnt.map { NoiseUsed($0.source, adapted: adapted, better: $0.better) },
       profile: learnt.map { PowerSpectrum($0.course.mean, upTo: 96) },
       link: learns ? kept.link ?? ChannelLink(channels: format.channels) : nil,
       noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples, noiseLevel: levels?.levels,

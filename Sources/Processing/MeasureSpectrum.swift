@@ -13,7 +13,8 @@ struct MeasureSpectrum {
   /// analysis frame.
   func run() throws(ProcessingError) -> PowerSpectrum {
     let learner = NoiseLearner(
-      source: source, noise: .region(start: window.start, end: window.end), limits: limits, countsSilence: true,
+      source: source, noise: .region(start: window.start, end: window.end), looksForBetter: false, limits: limits,
+      countsSilence: true,
       map: map)
     return PowerSpectrum(try learner.learn { _ in }.course.mean)
   }

@@ -6,8 +6,10 @@ import Terms
 struct LearntNoise {
   let course: NoiseCourse
   let source: NoiseSource
-  /// How a profile that was learned before differs from the recording.
+  /// How a profile that was learned before differs from the recording, and what a region holds besides noise.
   var warnings: [Warning] = []
+  /// A region with less besides noise.
+  var better: NoiseSource.Region?
 }
 
 /// Learns a recording's noise. Reads given regions, a few seconds spread over the file for a quantile, or the whole
@@ -16,12 +18,17 @@ struct NoiseLearner {
   /// The maximum number of seconds that a quantile is learned from, each in a stretch of its own. For two hours of 44.1
   /// kHz stereo, this takes 0.1 s of CPU time; the whole would take 22 s. Previews wait for it.
   static let wholeSeconds = 32
+  /// How much quieter a better region is, in dB.
+  private static let leastFall = 3.0
 
   let source: String
   /// nil for the best region found, or for `NoiseSource.usualQuantile` if there is none that noise can be learned from.
   let noise: NoiseSource?
-  /// The regions found before, best first; nil to look for them if `noise` is nil.
+  /// The regions found before, best first; nil to look for them if they are needed: if `noise` is nil, or holds more
+  /// than noise.
   var found: [NoiseRegion]?
+  /// Whether to look for regions if `noise` holds more than noise.
+  var looksForBetter = true
   let limits: AudioLimits
   /// The file of the profile if `noise` is one, and its descriptor if it is open already.
   var profilePath: String?
@@ -53,15 +60,19 @@ struct NoiseLearner {
     case nil:
       return try learnBest(progress)
     case .region(let region)?:
-      return LearntNoise(course: NoiseCourse(try learn(region, progress).profile), source: .region(region))
+      let (part, level) = try learn(region, progress)
+      let learnt = LearntNoise(course: NoiseCourse(part.profile), source: .region(region))
+      return try judged(learnt, level.map { [$0] } ?? [], read: Int64(part.frames.count), progress)
     case .regions(let regions)?:
-      var (parts, read) = ([NoiseCourse.Part](), Int64(0))
+      var (parts, suspects, read) = ([NoiseCourse.Part](), [Double](), Int64(0))
       for region in regions {
-        let part = try learn(region) { progress(read + $0) }
+        let (part, level) = try learn(region) { progress(read + $0) }
         read += Int64(part.frames.count)
         parts.append(part)
+        if let level { suspects.append(level) }
       }
-      return LearntNoise(course: NoiseCourse(parts), source: .regions(regions))
+      return try judged(
+        LearntNoise(course: NoiseCourse(parts), source: .regions(regions)), suspects, read: read, progress)
     case .quantile(let quantile)?:
       return LearntNoise(course: NoiseCourse(try learnQuantile(quantile, progress)), source: .quantile(quantile))
     case .profile(let name)?:
@@ -86,18 +97,61 @@ struct NoiseLearner {
       read = max(read, frames)
       progress(first > 0 ? first + read / 2 : read)
     }
+    if let learnt = try learnChanging(regions, learning) { return learnt }
     for region in regions.lazy.map(NoiseSource.Region.init) {
-      do throws(ProcessingError) {
-        return LearntNoise(course: NoiseCourse(try learn(region, learning).profile), source: .region(region))
-      } catch {
-        switch error {
-        case .denoise, .regionOutside: continue
-        default: throw error
-        }
+      if let part = try learnFound(region, learning) {
+        return LearntNoise(course: NoiseCourse(part.profile), source: .region(region))
       }
     }
     let quantile = NoiseSource.usualQuantile
-    return LearntNoise(course: NoiseCourse(try learnQuantile(quantile, learning)), source: .quantile(quantile))
+    return LearntNoise(
+      course: NoiseCourse(try learnQuantile(quantile, learning)), source: .quantile(quantile),
+      warnings: [.noiseNotFound])
+  }
+
+  /// Learns from all regions that have spans of their own, each for its span; nil if there are none.
+  private func learnChanging(
+    _ found: [NoiseRegion], _ progress: (Int64) -> Void
+  ) throws(ProcessingError) -> LearntNoise? {
+    var (parts, regions, read) = ([NoiseCourse.Part](), [NoiseSource.Region](), Int64(0))
+    for region in found.sorted(by: { $0.frames.lowerBound < $1.frames.lowerBound }) {
+      guard let span = region.span, span.lowerBound >= parts.last?.frames.upperBound ?? 0 else { continue }
+      guard let part = try learnFound(.init(region), { progress(read + $0) }) else { continue }
+      read += Int64(part.frames.count)
+      parts.append(NoiseCourse.Part(part.profile, at: span))
+      regions.append(.init(region))
+    }
+    return parts.count > 1 ? LearntNoise(course: NoiseCourse(parts), source: .regions(regions)) : nil
+  }
+
+  /// Returns nil if noise can't be learned from a region.
+  private func learnFound(
+    _ region: NoiseSource.Region, _ progress: (Int64) -> Void
+  ) throws(ProcessingError) -> NoiseCourse.Part? {
+    do throws(ProcessingError) { return try learn(region, progress).part } catch {
+      switch error {
+      case .denoise, .regionOutside: return nil
+      default: throw error
+      }
+    }
+  }
+
+  /// Adds what is known about regions that hold more than noise.
+  /// - Parameter suspects: their levels in dBFS.
+  private func judged(
+    _ learnt: LearntNoise, _ suspects: [Double], read: Int64, _ progress: (Int64) -> Void
+  ) throws(ProcessingError) -> LearntNoise {
+    guard let level = suspects.max() else { return learnt }
+    var regions = found ?? []
+    if found == nil, looksForBetter {
+      regions = try FindNoiseRegions(source: source, limits: limits, map: map).run { _, _ in progress(read) }
+    }
+    let better = regions.first { $0.score >= NoiseRegion.leastScore && $0.level <= level - Self.leastFall }
+    guard let better else { return learnt }
+    var learnt = learnt
+    learnt.better = NoiseSource.Region(better)
+    learnt.warnings.append(.noiseHasSpeech(better: NoiseSource.Region(better)))
+    return learnt
   }
 
   /// Returns a profile that was learned before, for the recording's rate and channels.
@@ -118,10 +172,10 @@ struct NoiseLearner {
     try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: limits, map: map) }
   }
 
-  /// Returns the profile of a region and its frames.
+  /// Returns the profile of a region and its frames, and its level in dBFS if it seems to hold more than noise.
   private func learn(
     _ region: NoiseSource.Region, _ progress: (Int64) -> Void
-  ) throws(ProcessingError) -> NoiseCourse.Part {
+  ) throws(ProcessingError) -> (part: NoiseCourse.Part, suspectLevel: Double?) {
     let reader = try open()
     let format = reader.format
     func frames(of total: Int64?) throws(ProcessingError) -> Range<Int64> {
@@ -136,14 +190,22 @@ struct NoiseLearner {
     }
     var builder = NoiseProfileBuilder(
       sampleRate: format.sampleRate, channels: format.channels, countsSilence: countsSilence)
+    var check = NoiseRegionCheck(sampleRate: format.sampleRate, channels: format.channels)
     while sound.position < wanted.upperBound {
-      if sound.read(upTo: wanted.upperBound - sound.position, { builder.append($1) }) == 0 {
+      let got = sound.read(upTo: wanted.upperBound - sound.position) { _, centered in
+        builder.append(centered)
+        check.append(centered)
+      }
+      if got == 0 {
         _ = try frames(of: sound.reader.position)
         break
       }
       progress(sound.position - wanted.lowerBound)
     }
-    do { return NoiseCourse.Part(try builder.finish(), at: wanted.lowerBound..<sound.position) } catch {
+    do {
+      let part = NoiseCourse.Part(try builder.finish(), at: wanted.lowerBound..<sound.position)
+      return (part, check.hasMoreThanNoise ? check.levelDB : nil)
+    } catch {
       throw .denoise(error)
     }
   }

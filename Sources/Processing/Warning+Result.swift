@@ -99,7 +99,7 @@ extension Warning {
   package static func isOfResult(_ code: String) -> Bool {
     [
       "format_changed", "lossy_result", "tracks_left_out", "dc_offset", "loudness_missed", "profile_bands",
-      "profile_channels", "not_speech",
+      "profile_channels", "not_speech", "noise_has_speech", "noise_not_found",
     ].contains(code)
   }
 
@@ -115,6 +115,21 @@ extension Warning {
       code: "loudness_missed",
       detail: "The result has \((loudness * 10).rounded() / 10) LUFS instead of \(target): with a true peak of at most "
         + "-1 dBTP, it can't be louder without distortion.")
+  }
+
+  /// Says that no stretch of a recording contains only noise.
+  static let noiseNotFound = Warning(
+    code: "noise_not_found",
+    detail: "No stretch of this contains only noise: the noise is estimated from the quietest parts of each frequency, "
+      + "and some of the sound may count as noise. Mark a stretch of noise if you hear one.")
+
+  /// Says that a region holds more than noise.
+  static func noiseHasSpeech(better: NoiseSource.Region) -> Warning {
+    func rounded(_ seconds: Double) -> Double { (seconds * 100).rounded() / 100 }
+    return Warning(
+      code: "noise_has_speech",
+      detail: "The noise was learned from a stretch that also holds speech or other sound, which is then removed like "
+        + "noise. From \(rounded(better.start)) to \(rounded(better.end)) s, there is only noise.")
   }
 
   /// Says that the network would have lost much of a sound; nil if it wouldn't.

@@ -177,7 +177,7 @@ package struct DenoiseWork: Codable, Sendable, Equatable {
   package var window: TimeWindow?
   /// The file of the noise profile if the parameters name one.
   package var profilePath: String?
-  /// The source's noise regions, best first, for parameters without a noise; nil if they aren't known.
+  /// The source's noise regions, best first; nil if they aren't known.
   package var noiseRegions: [NoiseRegion]?
   /// Whether to look for noise regions in the result.
   package var findsNoiseRegions: Bool
@@ -229,7 +229,7 @@ package struct NoiseProfileWork: Codable, Sendable, Equatable {
   package var output: String
   /// The working copy to make first; nil if the source is read directly.
   package var copy: WorkingCopy?
-  /// The source's noise regions, best first, if `noise` is nil; nil if they aren't known.
+  /// The source's noise regions, best first; nil if they aren't known.
   package var noiseRegions: [NoiseRegion]?
 
   /// Creates a value from its parts.

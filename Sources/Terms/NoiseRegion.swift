@@ -1,5 +1,6 @@
 /// A part of a recording that apparently contains only noise: in rows and workers' reports
-/// `{"frames":[20160,44160],"level":-52.1,"sampleRate":16000,"score":0.93}`, for clients as `NoiseRegion.Timed`.
+/// `{"frames":[20160,44160],"level":-52.1,"sampleRate":16000,"score":0.93}`, for clients as `NoiseRegion.Timed`. Where
+/// the noise changes for good, also `"span":[0,80000]`.
 package struct NoiseRegion: Sendable, Equatable, Codable {
   /// The frames, at least one.
   package let frames: Range<Int64>
@@ -7,9 +8,13 @@ package struct NoiseRegion: Sendable, Equatable, Codable {
   package let sampleRate: Int
   /// 10 log₁₀ of the mean square of all channels, in dB of full scale.
   package let level: Double
-  /// How steady and quiet the noise is, 0 … 1. A second of white noise scores about 1; anything below 0.4 isn't
-  /// considered noise.
+  /// How steady and quiet the noise is, 0 … 1. A second of white noise scores about 1; anything below `leastScore`
+  /// isn't considered noise.
   package let score: Double
+  /// The least score of what is certainly noise.
+  package static let leastScore = 0.4
+  /// The frames around it whose noise this is, if the recording's noise is another elsewhere.
+  package let span: Range<Int64>?
 
   /// Creates a region.
   /// - Parameters:
@@ -17,8 +22,12 @@ package struct NoiseRegion: Sendable, Equatable, Codable {
   ///   - sampleRate: in Hz, at least 1.
   ///   - level: in dB of full scale.
   ///   - score: 0 … 1.
-  package init(_ frames: Range<Int64>, sampleRate: Int, level: Double, score: Double) {
+  ///   - span: contains the frames.
+  package init(
+    _ frames: Range<Int64>, sampleRate: Int, level: Double, score: Double, span: Range<Int64>? = nil
+  ) {
     precondition(frames.lowerBound >= 0 && !frames.isEmpty && sampleRate > 0, "a region has frames")
+    self.span = span
     self.frames = frames
     self.sampleRate = sampleRate
     self.level = level
@@ -32,7 +41,10 @@ package struct NoiseRegion: Sendable, Equatable, Codable {
     sampleRate = try container.decode(Int.self, forKey: .sampleRate)
     level = try container.decode(Double.self, forKey: .level)
     score = try container.decode(Double.self, forKey: .score)
-    guard frames.lowerBound >= 0, !frames.isEmpty, sampleRate > 0 else {
+    span = try container.decodeIfPresent(Range<Int64>.self, forKey: .span)
+    guard frames.lowerBound >= 0, !frames.isEmpty, sampleRate > 0,
+      span.map({ $0.clamped(to: frames) == frames }) ?? true
+    else {
       throw DecodingError.dataCorruptedError(forKey: .frames, in: container, debugDescription: "no region")
     }
   }

@@ -38,6 +38,21 @@ import Testing
     try await bench.eventually { try FileManager.default.contentsOfDirectory(atPath: jobs).isEmpty }
   }
 
+  @Test("a preview names the job's warnings about its sound, and no others")
+  func warnings() async throws {
+    let script = #"""
+      warning() { echo '{"code":"'$1'","detail":"d"}'; }
+      all="$(warning noise_has_speech),$(warning truncated),$(warning not_speech)"
+      finish | sed 's/"warnings":\[\]/"warnings":['"$all"']/'
+      """#
+    for (script, codes) in [(script, "noise_has_speech, not_speech"), (Self.script, nil)] as [(String, String?)] {
+      let bench = try TestBench(script: script)
+      let path = "/v1/recordings/\(try bench.recording().id)/denoise/preview"
+      let answer = try await bench.respond(.post, path, body: #"{"window":{"start":1,"end":2}}"#)
+      #expect(answer.status == .ok && answer.fields["Stillwave-Warnings"] == codes)
+    }
+  }
+
   @Test(
     "an invalid preview is rejected with the member at fault",
     arguments: [

@@ -218,4 +218,74 @@ extension NoiseRegion {
   func none(sampleRate: Int, count: Int) {
     #expect(find(TestSignals.noise(count, level: 0.1), sampleRate: sampleRate) == [])
   }
+
+  /// Sounds that are held for a second or more, by name: their partials in Hz, vibrato, and decay per second.
+  private static let notes: [(name: String, hertz: [Double], vibrato: Double, decay: Double)] = [
+    ("a flute", [880, 1760, 2640], 0.004, 0), ("an organ", [130.8, 196, 261.6, 392, 523.3, 784, 1568, 3136], 0, 0),
+    ("a low string", (1...60).map { 55 * Double($0) }, 0.003, 0),
+    ("a singer", (1...20).map { 330 * Double($0) }, 0.012, 0),
+    ("a violin", (1...12).map { 587.3 * Double($0) }, 0.006, 0), ("a piano", (1...8).map { 220 * Double($0) }, 0, 1.5),
+    (
+      "a choir", [196, 197.1, 246.9, 247.8, 293.7, 295].flatMap { tone in (1...9).map { tone * Double($0) } }, 0.004, 0
+    ),
+  ]
+
+  private func note(_ index: Int, seconds: Int, level: Float) -> [Float] {
+    let (_, hertz, vibrato, decay) = Self.notes[index]
+    let sound = (0..<(seconds * 16_000)).map { sample -> Float in
+      let time = Double(sample) / 16_000, since = time.truncatingRemainder(dividingBy: 1.5)
+      let bend = vibrato * sin(2 * .pi * 5.5 * time) / (2 * .pi * 5.5)
+      let sum = hertz.enumerated().reduce(0.0) { $0 + sin(2 * .pi * $1.1 * (time + bend)) / Double($1.0 + 1) }
+      return Float(sum * exp(-decay * since))
+    }
+    let scale = level / Float(pow(10, TestSignals.levelDB(sound) / 20))
+    return sound.map { $0 * scale }
+  }
+
+  @Test("a held note isn't noise, however steady and loud it is", arguments: notes.indices, [0.02, 0.1])
+  func heldNote(index: Int, level: Double) throws {
+    let noise = TestSignals.noise(8 * 16_000, level: 0.01)
+    let samples = mixed(note(index, seconds: 7, level: Float(level)), from: 1, noise: noise)
+    let best = try #require(find(samples).first)
+    #expect(best.end <= 1.05 && best.span == nil, "\(Self.notes[index].name): \(best)")
+  }
+
+  @Test("music without a moment of noise has no region")
+  func musicAlone() {
+    let samples = TestSignals.sum(note(1, seconds: 6, level: 0.1), TestSignals.noise(6 * 16_000, level: 0.001))
+    #expect(find(samples) == [])
+  }
+
+  @Test("what swells unsteadily is noise if it's quieter than the rest and nothing else is")
+  func unsteadyNoise() throws {
+    let hits = TestSignals.noise(8 * 16_000, level: 0.03)
+    let keys = hits.indices.map { hits[$0] * Float(exp(-Double($0 % 2400) / 1200)) }
+    let best = try #require(find(mixed(speech(seconds: 7, rate: 7), from: 1, noise: keys)).first)
+    #expect(best.end <= 1.1 && best.score < 0.4, "\(best)")
+  }
+
+  /// Noise of −50 dBFS that is 26 dB louder between two seconds, under speech.
+  private func changingNoise(louder: Range<Int>) -> [Float] {
+    let noise = TestSignals.noise(12 * 16_000, level: 0.003)
+    let changing = noise.indices.map { noise[$0] * (louder.contains($0 / 16_000) ? 20 : 1) }
+    return mixed(speech(seconds: 4), from: 7, noise: mixed(speech(seconds: 4), from: 1.5, noise: changing))
+  }
+
+  @Test("noise that becomes much louder or quieter for good has a region before and after", arguments: [6..<12, 0..<6])
+  func lastingChange(louder: Range<Int>) throws {
+    let regions = find(changingNoise(louder: louder)).filter { $0.span != nil }.sorted { $0.start < $1.start }
+    #expect(regions.count == 2)
+    let (before, after) = (try #require(regions.first), try #require(regions.last))
+    #expect(before.end <= 6.1 && after.start >= 5.9)
+    #expect(abs(abs(before.level - after.level) - 26) < 2, "\(before) \(after)")
+    // The change is found where the speech pauses, and nothing lies between the two.
+    let change = try #require(before.span?.upperBound)
+    #expect(before.span?.lowerBound == 0 && after.span == change..<(12 * 16_000))
+    #expect(abs(Double(change) / 16_000 - 6) < 0.5, "\(change)")
+  }
+
+  @Test("noise that is louder for a while has one region", arguments: [4..<5, 6..<9])
+  func passingChange(louder: Range<Int>) {
+    #expect(find(changingNoise(louder: louder)).allSatisfy { $0.span == nil })
+  }
 }

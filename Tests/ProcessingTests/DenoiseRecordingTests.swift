@@ -293,7 +293,53 @@ struct DenoiseRecordingTests {
       Float.random(in: -0.5...0.5, using: &generator) * pow(abs(sin(Float(index) / 800)), 4)
     }
     try encode(restless, to: folder("in"), format)
-    #expect(try denoise(noise: nil).noise?.source == .quantile(0.2))
+    let outcome = try denoise(noise: nil)
+    #expect(outcome.noise?.source == .quantile(0.2) && outcome.warnings.map(\.code) == ["noise_not_found"])
+    // Someone who asks for the quantile needs no warning.
+    #expect(try denoise(noise: .quantile(0.2)).warnings == [])
+  }
+
+  @Test("auto learns from a region before a lasting change and from one after it, each for its time")
+  func lastingChange() throws {
+    let format = AudioFormat(container: .wav, codec: .pcmF32, sampleRate: 16_000, channels: 1)
+    var generator = SeededGenerator(state: 5)
+    let samples = (0..<160_000).map { index in
+      Float.random(in: -0.005...0.005, using: &generator) * (index < 80_000 ? 1 : 40)
+    }
+    try encode(samples, to: folder("in"), format)
+    let source = try denoise(noise: nil, settings: DenoiseSettings(reductionDB: 25)).noise?.source
+    guard case .regions(let regions) = source, regions.count == 2 else {
+      Issue.record("\(String(describing: source))")
+      return
+    }
+    #expect(regions[0].end <= 5 && regions[1].start >= 5)
+    let after = try decodeFloat(folder("out"))
+    for seconds in [1.0..<4.7, 5.3..<9] {
+      let part = Int(seconds.lowerBound * 16_000)..<Int(seconds.upperBound * 16_000)
+      #expect(power(after[part]) < power(samples[part]) / 100, "\(seconds)")
+    }
+  }
+
+  @Test("a region that holds more than noise is named, with a better one if there is one")
+  func suspectRegion() throws {
+    _ = try source(.wav, .pcmS16, channels: 1)
+    let known = NoiseRegion(40_800..<47_520, sampleRate: 16_000, level: -35.3, score: 0.6)
+    let loud = NoiseRegion(40_800..<47_520, sampleRate: 16_000, level: -12, score: 0.6)
+    let (start, end) = (NoiseSource.region(start: 0, end: 0.45), NoiseSource.region(start: 0.1, end: 1.5))
+    let window = TimeWindow(start: 1, end: 2)
+    for (noise, regions, window, isNamed) in [
+      (end, nil, nil, true), (end, [known], nil, true), (end, [known], window, true), (end, [loud], window, false),
+      (end, nil, window, false), (start, [known], nil, false),
+      (.regions([.init(start: 0, end: 0.3), .init(start: 0.3, end: 1)]), [known], nil, true),
+    ] as [(NoiseSource, [NoiseRegion]?, TimeWindow?, Bool)] {
+      let outcome = try DenoiseRecording(
+        source: folder("in"), output: folder("out"), pyramid: nil, parameters: DenoiseParameters(noise: noise),
+        knownRegions: regions, window: window
+      ).run { _ in }
+      #expect(outcome.warnings.map(\.code) == (isNamed ? ["noise_has_speech"] : []), "\(noise)")
+      #expect((outcome.noise?.better != nil) == isNamed)
+      if regions != nil, isNamed { #expect(outcome.noise?.better == .init(known)) }
+    }
   }
 
   @Test(

@@ -2,6 +2,7 @@ import HTTP
 import Jobs
 import Processing
 import Storage
+import Terms
 
 /// `POST …/denoise/preview`: a time range of a recording, denoised while the request waits.
 struct DenoisePreviews: Sendable {
@@ -44,19 +45,28 @@ struct DenoisePreviews: Sendable {
     var work = DenoiseWork(
       wanted, output: output, window: form.window(sampleRate: source.format.sampleRate) ?? window,
       isDurable: false)
-    work.noiseRegions = asked.noise == nil ? source.noiseRegions : nil
+    work.noiseRegions = source.noiseRegions
     if let profile {
       let path = folder + "/profile.json"
       try await context.work.run { () throws(StorageError) in try scratch.disk.write(profile.spectrum, toWorkFile: path)
       }
       work.profilePath = path
     }
-    try await context.report(of: .denoise(work), on: sound, source, for: client)
+    let report = try await context.report(of: .denoise(work), on: sound, source, for: client)
     var response = HTTPResponse(
       .ok, fields: form.fields, body: try await body(form, of: output, source, for: client))
     response.fields["Cache-Control"] = "no-store"
     for (name, value) in leftOut { response.fields[name] = value }
+    if case .denoised(let outcome) = report, let codes = Self.codes(outcome.warnings) {
+      response.fields["Stillwave-Warnings"] = codes
+    }
     return response
+  }
+
+  /// Returns the codes of the warnings that the job would have, or nil without any.
+  private static func codes(_ warnings: [Warning]) -> String? {
+    let codes = warnings.map(\.code).filter { Warning.isOfSound($0) || Warning.isOfResult($0) }
+    return codes.isEmpty ? nil : codes.joined(separator: ", ")
   }
 
   /// Returns what a form shows of the preview's file, which a reader reads.

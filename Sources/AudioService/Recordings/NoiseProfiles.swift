@@ -180,7 +180,7 @@ struct NoiseProfiles: Sendable {
     defer { context.work.start { scratch.disk.removeWorkFolder(of: job) } }
     let output = folder + "/profile.json"
     var work = NoiseProfileWork(noise, name: nil, output: output)
-    work.noiseRegions = noise == nil ? source.noiseRegions : nil
+    work.noiseRegions = source.noiseRegions
     try await context.report(of: .noiseProfile(work), on: sound, source, for: caller.client)
     return try await context.work.run {
       // Without the file that the reader reported, there is nothing to parse, which fails like a damaged one.

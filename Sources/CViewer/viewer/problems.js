@@ -44,6 +44,8 @@ const warnings = /** @type {const} */ ({
   warningLoudness: "loudness_missed",
   warningLabels: "labels_past_end",
   warningSpeech: "not_speech",
+  warningNoise: "noise_has_speech",
+  warningNoNoise: "noise_not_found",
 });
 
 /** The same for what is wrong in a file of labels. */

@@ -200,6 +200,8 @@ export const texts = {
   warningLoudness: "Das Ergebnis hat nicht die gewünschte Lautheit: Es würde verzerrt oder ist zu leise.",
   warningLabels: "Die Markierungen reichen über das Ende der Aufnahme hinaus.",
   warningSpeech: "Ein Teil davon ist keine Sprache. Er wurde mit dem üblichen Verfahren bereinigt statt mit dem für Stimmen.",
+  warningNoise: "Wo das Rauschen markiert ist, ist noch anderes zu hören. Das wird mit entfernt.",
+  warningNoNoise: "Nirgends ist nur Rauschen zu hören. Es wurde geschätzt.",
 
   labels: "Markierungen",
   labelAdd: "Markierung hinzufügen (M)",

@@ -200,6 +200,8 @@ export const texts = {
   warningLoudness: "El resultado no tiene la sonoridad deseada: se distorsionaría o es demasiado débil.",
   warningLabels: "Las etiquetas duran más que la grabación.",
   warningSpeech: "Una parte no es voz. Se limpió con el método habitual en lugar del de voces.",
+  warningNoise: "Donde se marcó el ruido se oye algo más, que se elimina con él.",
+  warningNoNoise: "En ninguna parte se oye solo ruido. Se estimó.",
 
   labels: "Etiquetas",
   labelAdd: "Añadir una etiqueta (M)",

@@ -200,6 +200,8 @@ export const texts = {
   warningLoudness: "Le résultat n’a pas la sonie voulue : il saturerait, ou il est trop faible.",
   warningLabels: "Les étiquettes durent plus longtemps que l’enregistrement.",
   warningSpeech: "Une partie n’est pas de la parole. Elle a été nettoyée par la méthode habituelle au lieu de celle pour les voix.",
+  warningNoise: "Là où le bruit est marqué, on entend autre chose, qui est supprimé avec lui.",
+  warningNoNoise: "Nulle part on n’entend que du bruit. Il a été estimé.",
 
   labels: "Étiquettes",
   labelAdd: "Ajouter une étiquette (M)",

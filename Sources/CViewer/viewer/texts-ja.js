@@ -200,6 +200,8 @@ export const texts = {
   warningLoudness: "結果は希望のラウドネスになっていません。音が歪むか、小さすぎるためです。",
   warningLabels: "ラベルが録音の終わりより後まで続いています。",
   warningSpeech: "話し声でない部分があります。そこには話し声用ではなく通常の方式が使われました。",
+  warningNoise: "雑音として選ばれた部分にほかの音も含まれているため、それも取り除かれます。",
+  warningNoNoise: "雑音だけの部分がないため、雑音は推定されました。",
 
   labels: "ラベル",
   labelAdd: "ラベルを追加（M）",

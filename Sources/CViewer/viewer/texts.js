@@ -205,6 +205,8 @@ export const texts = {
   warningLoudness: "The result doesn't have the wanted loudness: it would be distorted, or is too quiet.",
   warningLabels: "The labels last longer than the recording.",
   warningSpeech: "Parts of this are not speech. They were cleaned with the usual method instead of the one for voices.",
+  warningNoise: "Where the noise was marked, other sound is heard too. It is removed as well.",
+  warningNoNoise: "No part has only noise. The noise was estimated.",
 
   labels: "Labels",
   labelAdd: "Add a label (M)",

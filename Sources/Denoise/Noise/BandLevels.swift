@@ -1,7 +1,23 @@
 import Glibc
 
-/// The levels of a frame's bands, in steps of 1/16 dB: integers, so that sums over a sliding window stay exact.
+/// The levels of a frame's bands, in steps of 1/16 dB, and its texture: integers, so that sums over a sliding window
+/// stay exact.
 struct BandLevels: ~Copyable {
+  /// How irregular a frame is; see NoiseRegionFinder.swift. In steps of 1/256 octave.
+  struct Texture: Equatable {
+    static let stepsPerOctave: Float = 256
+    /// R, or that of noise if the frame before isn't known.
+    var roughness: Int32 = 512
+    /// F
+    var flatness: Int32 = 0
+
+    /// Returns T, in octaves, from sums over `count` frames.
+    static func tonality(roughness: Int, flatness: Int, count: Int) -> Double {
+      let steps = Double(stepsPerOctave) * Double(count)
+      return max(0, 1.85 - Double(roughness) / steps) + max(0, -0.95 - Double(flatness) / steps)
+    }
+  }
+
   static let stepsPerDB = 16.0
   /// Maximum number of bands.
   static let limit = 20
@@ -10,6 +26,10 @@ struct BandLevels: ~Copyable {
 
   /// The levels of the newest frame.
   private(set) var levels = Row(repeating: 0)
+  /// The texture of the newest frame.
+  private(set) var texture = Texture()
+  /// log2 of each bin of the first frame and of the newest one; empty if that was silent, and nil before the first.
+  private(set) var first, newest: [Float]?
   /// Number of bands.
   var count: Int { edges.count - 1 }
 
@@ -48,17 +68,64 @@ struct BandLevels: ~Copyable {
   mutating func measure(_ samples: [Float]) {
     let window = self.window
     fft.forward({ Kernels.multiply(samples.span, window.span, into: &$0) }) { Self.measure($0, into: &self.power) }
+    measureTexture()
     let (power, edges, steps) = (self.power, self.edges, Self.stepsPerOctave)
     let bins = power.span
     for band in 0..<(edges.count - 1) {
       var sum: Float = 0
       for bin in edges[band]..<edges[band + 1] { sum += bins[bin] }
-      // The mean over the bins. A band without any sound is far below one step of 16 bits.
-      let mean = max(sum / Float(edges[band + 1] - edges[band]), 1e-3)
-      levels[band] = Self.rounded(log2(mean) * steps)
+      levels[band] = Self.rounded(log2(sum / Float(edges[band + 1] - edges[band])) * steps)
     }
   }
 
+  /// Begins a part of the recording whose frame before isn't known.
+  mutating func begin() { (first, newest) = (nil, nil) }
+
+  /// Counts a frame of digital silence.
+  mutating func skip() { follow(first: [], newest: []) }
+
+  /// Continues after a part that was measured elsewhere.
+  /// - Returns: the roughness of the part's first frame.
+  @discardableResult
+  mutating func follow(first: [Float], newest: [Float]) -> Int32 {
+    let roughness = roughness(of: first)
+    self.first = self.first ?? first
+    self.newest = newest
+    return roughness
+  }
+
+  private mutating func measureTexture() {
+    // A bin without any sound is far below one step of 16 bits.
+    for bin in power.indices { power[bin] = max(power[bin], Self.leastPower) }
+    var logs = power
+    // The mean of a logarithm and itself.
+    unsafe loops.mean_octaves(&logs, power, logs.count)
+    texture.flatness = flatness(of: logs)
+    texture.roughness = follow(first: logs, newest: logs)
+  }
+
+  private func flatness(of logs: [Float]) -> Int32 {
+    var (total, bands): (Float, Float) = (0, 0)
+    for (start, end) in zip(edges, edges.dropFirst()) where end - start >= 3 {
+      let count = Float(end - start)
+      total += logs[start..<end].reduce(0, +) / count - log2(power[start..<end].reduce(0, +) / count)
+      bands += 1
+    }
+    return bands > 0 ? Self.rounded(total / bands * Texture.stepsPerOctave) : 0
+  }
+
+  private func roughness(of logs: [Float]) -> Int32 {
+    guard let newest, newest.count == logs.count, !logs.isEmpty, count > 0 else { return Texture().roughness }
+    var total: Float = 0
+    for (start, end) in zip(edges, edges.dropFirst()) {
+      var sum: Float = 0
+      for bin in start..<end { sum += abs(logs[bin] - newest[bin]) }
+      total += sum / Float(end - start)
+    }
+    return Self.rounded(total / Float(count) * Texture.stepsPerOctave)
+  }
+
+  private static let leastPower: Float = 1e-3
   private static let stepsPerOctave = Float(10 * log10(2.0) * stepsPerDB)
 
   /// Rounds half away from zero, like `rounded()` but without its call into libm.

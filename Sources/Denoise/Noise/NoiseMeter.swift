@@ -1,14 +1,24 @@
-/// The levels of the frames that begin in a part of a recording.
+/// What the search for noise regions compares.
+struct NoiseFrame {
+  /// One level per band.
+  var levels: BandLevels.Row
+  var texture: BandLevels.Texture
+  /// The mean square of its samples, in 16-bit steps.
+  var meanSquare: Double
+  /// Whether it's digital silence, which has no levels.
+  var isSilent: Bool { meanSquare <= NoiseRegionFinder.silence }
+}
+
+/// The frames that begin in a part of a recording.
 package struct NoiseFrames: Sendable {
   /// The end of the part, in frames of the recording.
   fileprivate(set) var end: Int64 = 0
-  /// For each frame, one level per band.
-  fileprivate(set) var levels: [BandLevels.Row] = []
-  /// For each frame, the mean square of its samples, in 16-bit steps.
-  fileprivate(set) var meanSquares: [Double] = []
+  fileprivate(set) var frames: [NoiseFrame] = []
+  /// log2 of each bin of the first frame and of the last one; empty if that is silent.
+  fileprivate var first, last: [Float]
 
   /// Creates a part without frames.
-  package init() {}
+  package init() { (first, last) = ([], []) }
 }
 
 /// Measures the frames that the search for noise regions compares, in one part of a recording after another. The parts
@@ -39,6 +49,7 @@ package struct NoiseMeter: ~Copyable {
   /// Continues at a frame of the recording.
   package mutating func begin(at frame: Int64) {
     cutter.begin(at: frame)
+    bands?.begin()
     position = frame
   }
 
@@ -46,10 +57,19 @@ package struct NoiseMeter: ~Copyable {
   package mutating func append(_ samples: Span<Int16>, to frames: inout NoiseFrames) {
     position += Int64(samples.count / channels)
     frames.end = position
-    measure(samples) { levels, meanSquare in
-      frames.levels.append(levels)
-      frames.meanSquares.append(meanSquare)
+    measure(samples) { frames.frames.append($0) }
+    (frames.first, frames.last) = (bands?.first ?? [], bands?.newest ?? [])
+  }
+
+  /// Continues after a part that another meter has measured, and returns its frames.
+  mutating func follow(_ part: NoiseFrames) -> [NoiseFrame] {
+    var frames = part.frames
+    if !frames.isEmpty, let roughness = bands?.follow(first: part.first, newest: part.last) {
+      frames[0].texture.roughness = roughness
     }
+    cutter.begin(at: part.end)
+    position = part.end
+    return frames
   }
 
   /// Completes the frame that begins before the end of a part, with the samples that follow the part.
@@ -60,15 +80,16 @@ package struct NoiseMeter: ~Copyable {
     frames.end = end
   }
 
-  /// Calls `body` with the levels and the mean square of each frame that the samples complete.
+  /// Calls `body` with each frame that the samples complete.
   @inline(__always)
-  mutating func measure(_ samples: Span<Int16>, _ body: (BandLevels.Row, Double) -> Void) {
+  mutating func measure(_ samples: Span<Int16>, _ body: (NoiseFrame) -> Void) {
     guard bands != nil else { return }
     var position = 0
     while cutter.fill(from: samples, &position) {
-      // Digital silence has no levels.
-      if cutter.meanSquare > NoiseRegionFinder.silence { bands?.measure(cutter.mix) }
-      if let levels = bands?.levels { body(levels, cutter.meanSquare) }
+      if cutter.meanSquare > NoiseRegionFinder.silence { bands?.measure(cutter.mix) } else { bands?.skip() }
+      if let levels = bands?.levels, let texture = bands?.texture {
+        body(NoiseFrame(levels: levels, texture: texture, meanSquare: cutter.meanSquare))
+      }
     }
   }
 }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Slides windows of 1 s and ½ s over the band levels of successive frames and keeps the steadiest.
+/// Slides windows of 1 s and ½ s over successive frames and keeps those that are most likely noise.
 struct SteadyWindows {
   /// A range of frames that may be noise.
   struct Window {
@@ -8,6 +8,8 @@ struct SteadyWindows {
     var frames: Range<Int>
     /// S, including the penalty of a window of ½ s, in dB.
     var deviation: Double
+    /// T, in octaves.
+    var tonality: Double
     /// The level of the mean square, in dB relative to one step.
     var levelDB: Double
     /// The mean level of each band, in steps.
@@ -16,14 +18,29 @@ struct SteadyWindows {
     var excess = 0.0
     /// M, in dB; set when all frames are known.
     var mismatch = 0.0
+    /// The frames whose noise this is, if it's another elsewhere.
+    var span: Range<Int>?
     /// The value by which windows are compared.
-    var cost: Double { deviation + 0.05 * levelDB + 0.3 * excess + 0.25 * mismatch }
+    var cost: Double {
+      deviation + SteadyWindows.tonalPenalty * tonality + 0.05 * levelDB + 0.3 * excess + 0.25 * mismatch
+    }
+
+    /// Returns how much louder it is than another, in ascending order of the bands, in dB.
+    func rises(over other: Window, _ bandCount: Int) -> [Double] {
+      (0..<bandCount).map { Double(means[$0] - other.means[$0]) / BandLevels.stepsPerDB }.sorted()
+    }
   }
 
   /// The penalty factor of a window of ½ s, which is more likely than one of 1 s to be steady by chance.
   private static let shortPenalty = 1.22
-  /// The largest S of a window of noise, in dB.
+  /// The largest S of a window of noise, and of the quietest one if there is no other, in dB.
   static let largestDeviation = 5.0
+  static let largestUnsteadyDeviation = 6.5
+  /// How much quieter than the recording that one must be, in dB.
+  private static let leastFall = 4.0
+  /// The factor of T, in dB per octave, and the largest T of noise.
+  private static let tonalPenalty = 6.0
+  static let largestTonality = 0.15
 
   /// The largest M of a window that others are compared with, in dB.
   private static let largestMismatch = 6.0
@@ -39,34 +56,59 @@ struct SteadyWindows {
   /// The range of noise levels above the quietest steady window, in dB.
   private static let levelRange = 10.0
 
+  private let bandCount: Int
   private var histogram: LevelHistogram
+  private var moments = QuietMoments()
   private var long: Slider
   private var short: Slider
+  /// Frames per second, and frames so far, with and without silence.
+  private let second: Int
+  private var frameCount = 0
+  private var soundCount = 0.0
+  /// The sum of the mean squares of all frames.
+  private var power = 0.0
 
   init(bandCount: Int, framesPerSecond: Double) {
+    self.bandCount = bandCount
     histogram = LevelHistogram(bandCount: bandCount)
-    let frames = max(4, Int(framesPerSecond.rounded()))
-    long = Slider(bandCount: bandCount, length: frames, penalty: 1, longest: Int(5 * framesPerSecond))
-    short = Slider(bandCount: bandCount, length: (frames + 1) / 2, penalty: Self.shortPenalty, longest: 0)
+    second = max(4, Int(framesPerSecond.rounded()))
+    long = Slider(bandCount: bandCount, length: second, penalty: 1, longest: Int(5 * framesPerSecond))
+    short = Slider(bandCount: bandCount, length: (second + 1) / 2, penalty: Self.shortPenalty, longest: 0)
   }
 
-  /// Adds the next frame. If it's silent, its levels are ignored.
-  mutating func append(_ levels: BandLevels.Row, meanSquare: Double) {
-    if meanSquare <= NoiseRegionFinder.silence {
+  /// Adds the next frame.
+  mutating func append(_ frame: NoiseFrame) {
+    frameCount += 1
+    guard !frame.isSilent else {
+      moments.append(nil)
       long.appendSilence()
       short.appendSilence()
-    } else {
-      histogram.append(levels)
-      long.append(levels, meanSquare)
-      short.append(levels, meanSquare)
+      return
     }
+    soundCount += 1
+    power += frame.meanSquare
+    histogram.append(frame.levels)
+    moments.append(sum(frame.levels))
+    long.append(frame)
+    short.append(frame)
+  }
+
+  private func sum(_ levels: BandLevels.Row) -> Int32 {
+    var sum: Int32 = 0
+    for band in 0..<bandCount { sum += levels[band] }
+    return sum
   }
 
   /// Returns the best windows that don't overlap, best first, with their scores.
   consuming func finish(limit: Int) -> [(Window, score: Double)] {
     var candidates = long.finish() + short.finish()
+    if candidates.isEmpty, let quiet = long.quietest, quiet.levelDB < 10 * log10(power / soundCount) - Self.leastFall {
+      candidates = [quiet]
+    }
+    let leastTonality = candidates.map(\.tonality).min() ?? 0
     for index in candidates.indices {
       candidates[index].mismatch = histogram.mismatch(of: candidates[index].means)
+      candidates[index].tonality -= leastTonality
     }
     let usual = candidates.filter { $0.mismatch < Self.largestMismatch }
     guard let quietest = (usual.isEmpty ? candidates : usual).map(\.levelDB).min() else { return [] }
@@ -74,28 +116,66 @@ struct SteadyWindows {
     for index in candidates.indices {
       candidates[index].excess = max(0, candidates[index].levelDB - quietest - Self.levelRange)
     }
-    candidates.sort { ($0.cost, $0.frames.lowerBound) < ($1.cost, $1.frames.lowerBound) }
+    // At 2 dB or less, noise can't be steadier; at the limit of 5 dB, the score is 0.4.
+    func score(_ window: Window) -> Double { min(1, max(0, 1 - 0.2 * (window.cost - 0.05 * quietest - 2))) }
+    let first = Self.apart(candidates, limit: limit)
+    var chosen = promotingLoudest(first.map { ($0, score: score($0)) })
+    let others = lastingChanges(from: &chosen[0].0, among: candidates)
+    guard !others.isEmpty else { return chosen }
+    chosen.removeAll { window in others.contains { $0.frames.overlaps(window.0.frames) } }
+    let all = chosen + others.map { ($0, score: score($0)) }
+    return Array(all.sorted { $0.score > $1.score }.prefix(limit))
+  }
+
+  /// Returns the best windows that don't overlap, best first.
+  private static func apart(_ candidates: [Window], limit: Int) -> [Window] {
     var chosen: [Window] = []
-    for window in candidates
+    for window in candidates.sorted(by: { ($0.cost, $0.frames.lowerBound) < ($1.cost, $1.frames.lowerBound) })
     where chosen.count < limit && !chosen.contains(where: { $0.frames.overlaps(window.frames) }) {
       chosen.append(window)
     }
-    // At 2 dB or less, noise can't be steadier; at the limit of 5 dB, the score is 0.4.
-    let scored = chosen.map { window in
-      (window, score: min(1, max(0, 1 - 0.2 * (window.cost - 0.05 * quietest - 2))))
-    }
-    return Self.promotingLoudest(scored)
+    return chosen
   }
 
-  /// Moves the loudest of the first windows to the front if it's nearly as good and much louder, with the score of the
-  /// best.
-  private static func promotingLoudest(_ windows: [(Window, score: Double)]) -> [(Window, score: Double)] {
+  /// Moves the loudest of the first windows to the front if it's nearly as good and much louder in all bands, with the
+  /// score of the best.
+  private func promotingLoudest(_ windows: [(Window, score: Double)]) -> [(Window, score: Double)] {
     guard let best = windows.first else { return [] }
-    let rivals = windows.prefix(rivalCount).filter { $0.score >= max(leastRivalScore, best.score - rivalMargin) }
+    let rivals = windows.prefix(Self.rivalCount).filter { rival in
+      guard rival.score >= max(Self.leastRivalScore, best.score - Self.rivalMargin) else { return false }
+      let rises = rival.0.rises(over: best.0, bandCount), few = bandCount / 10
+      return rises[few] >= 1.5 && rises[bandCount - 1 - few] - rises[few] <= 8
+    }
     guard let loudest = rivals.max(by: { $0.0.levelDB < $1.0.levelDB }),
-      loudest.0.levelDB >= best.0.levelDB + leastRise
+      loudest.0.levelDB >= best.0.levelDB + Self.leastRise
     else { return windows }
     return [(loudest.0, best.score)] + windows.filter { $0.0.frames != loudest.0.frames }
+  }
+
+  /// Returns the best windows of the times before and after which the recording is never as quiet as in `best`, if what
+  /// makes it louder there is noise, and sets the spans of all.
+  private func lastingChanges(from best: inout Window, among candidates: [Window]) -> [Window] {
+    let limit = sum(best.means) + Int32(6 * BandLevels.stepsPerDB) * Int32(bandCount)
+    guard let quiet = moments.range(notAbove: limit) else { return [] }
+    let (start, end) = (min(quiet.lowerBound, best.frames.lowerBound), max(quiet.upperBound, best.frames.upperBound))
+    var others: [Window] = []
+    for span in [0..<start, end..<frameCount] where span.count >= 2 * second {
+      let louder = candidates.filter { window in
+        guard span.contains(window.frames.lowerBound), window.frames.upperBound <= span.upperBound else { return false }
+        let rises = window.rises(over: best, bandCount), few = bandCount / 10
+        return rises[few] >= 5 && rises[bandCount / 2] >= 8 && rises[bandCount - 1 - few] - rises[few] <= 20
+      }.map { window in
+        var window = window
+        (window.excess, window.mismatch, window.span) = (0, 0, span)
+        return window
+      }
+      let apart = Self.apart(louder, limit: 2)
+      if let first = apart.first, apart.reduce(0, { $0 + $1.frames.count }) >= second - 1 { others.append(first) }
+    }
+    guard !others.isEmpty else { return [] }
+    let before = others.first { $0.frames.upperBound <= start }, after = others.last { $0.frames.lowerBound >= end }
+    best.span = (before == nil ? 0 : start)..<(after == nil ? frameCount : end)
+    return others
   }
 }
 
@@ -112,13 +192,17 @@ private struct Slider {
   /// The levels and mean squares of the last `length` frames; the next frame goes to index `next`.
   private var ring: [BandLevels.Row]
   private var squares: [Double]
+  private var textures: [BandLevels.Texture]
   private var next = 0
   private var filled = 0
   private var sums = BandLevels.Row(repeating: 0)
   private var sumsOfSquares = BandLevels.Row(repeating: 0)
+  private var texture = BandLevels.Texture(roughness: 0, flatness: 0)
   private var frameCount = 0
   private var current: SteadyWindows.Window?
   private var kept: [SteadyWindows.Window] = []
+  /// The quietest window whose S is a little too large.
+  private(set) var quietest: SteadyWindows.Window?
 
   init(bandCount: Int, length: Int, penalty: Double, longest: Int) {
     self.bandCount = bandCount
@@ -127,18 +211,26 @@ private struct Slider {
     self.longest = longest
     ring = [BandLevels.Row](repeating: BandLevels.Row(repeating: 0), count: length)
     squares = [Double](repeating: 0, count: length)
+    textures = [BandLevels.Texture](repeating: texture, count: length)
   }
 
-  mutating func append(_ levels: BandLevels.Row, _ meanSquare: Double) {
-    let oldest = filled == length ? ring[next] : BandLevels.Row(repeating: 0)
+  mutating func append(_ frame: NoiseFrame) {
+    let levels = frame.levels, oldest = filled == length ? ring[next] : BandLevels.Row(repeating: 0)
     ring[next] = levels
+    if filled == length {
+      texture.roughness -= textures[next].roughness
+      texture.flatness -= textures[next].flatness
+    }
+    texture.roughness += frame.texture.roughness
+    texture.flatness += frame.texture.flatness
+    textures[next] = frame.texture
     for band in 0..<BandLevels.limit {
       let (old, new) = (oldest[band], levels[band])
       // A level is at most 4,000 steps, and a window has at most 34 frames.
       sums[band] &+= new &- old
       sumsOfSquares[band] &+= new &* new &- old &* old
     }
-    squares[next] = meanSquare
+    squares[next] = frame.meanSquare
     next = next + 1 == length ? 0 : next + 1
     filled = min(length, filled + 1)
     frameCount += 1
@@ -150,6 +242,7 @@ private struct Slider {
     keep()
     (next, filled) = (0, 0)
     (sums, sumsOfSquares) = (BandLevels.Row(repeating: 0), BandLevels.Row(repeating: 0))
+    texture = BandLevels.Texture(roughness: 0, flatness: 0)
   }
 
   mutating func finish() -> [SteadyWindows.Window] {
@@ -172,17 +265,24 @@ private struct Slider {
     return sum / Double(bandCount) / BandLevels.stepsPerDB
   }
 
+  /// T of the last `length` frames, in octaves.
+  private var tonality: Double {
+    BandLevels.Texture.tonality(
+      roughness: Int(texture.roughness), flatness: Int(texture.flatness), count: length)
+  }
+
   private mutating func consider() {
-    let deviation = penalty * deviation
+    let deviation = penalty * deviation, tonality = tonality
     let frames = (frameCount - length)..<frameCount
-    guard deviation <= SteadyWindows.largestDeviation else {
+    guard deviation <= SteadyWindows.largestDeviation, tonality < SteadyWindows.largestTonality else {
       if let current, frames.lowerBound >= current.frames.upperBound { keep() }
+      if deviation <= SteadyWindows.largestUnsteadyDeviation, tonality < SteadyWindows.largestTonality {
+        let window = window(frames, deviation, tonality)
+        if window.levelDB < quietest?.levelDB ?? .infinity { quietest = window }
+      }
       return
     }
-    let power = squares.reduce(0, +) / Double(length)
-    var means = BandLevels.Row(repeating: 0)
-    for band in 0..<bandCount { means[band] = sums[band] / Int32(length) }
-    let window = SteadyWindows.Window(frames: frames, deviation: deviation, levelDB: 10 * log10(power), means: means)
+    let window = window(frames, deviation, tonality)
     guard let best = current else {
       current = window
       return
@@ -201,13 +301,25 @@ private struct Slider {
     }
   }
 
-  /// Finalizes the current candidate.
+  private func window(_ frames: Range<Int>, _ deviation: Double, _ tonality: Double) -> SteadyWindows.Window {
+    let power = squares.reduce(0, +) / Double(length)
+    var means = BandLevels.Row(repeating: 0)
+    for band in 0..<bandCount { means[band] = sums[band] / Int32(length) }
+    return SteadyWindows.Window(
+      frames: frames, deviation: deviation, tonality: tonality, levelDB: 10 * log10(power), means: means)
+  }
+
+  /// Finalizes the current candidate. Up to four of each level stay, whatever others cost, for noise that changes.
   private mutating func keep() {
     guard let current else { return }
     kept.append(current)
     self.current = nil
-    if kept.count > Self.limit, let worst = kept.indices.max(by: { kept[$0].cost < kept[$1].cost }) {
-      kept.remove(at: worst)
-    }
+    guard kept.count > Self.limit else { return }
+    var counts: [Int: Int] = [:]
+    for window in kept { counts[Self.class(of: window), default: 0] += 1 }
+    let common = kept.indices.filter { counts[Self.class(of: kept[$0]), default: 0] > 4 }
+    if let worst = common.max(by: { kept[$0].cost < kept[$1].cost }) { kept.remove(at: worst) }
   }
+
+  private static func `class`(of window: SteadyWindows.Window) -> Int { Int(window.levelDB / 8) }
 }

@@ -16,7 +16,7 @@ enum DenoiseJob: JobDefinition {
     guard let asked = RowJSON.value(DenoiseParameters.self, from: attempt.job.parameters) else { return nil }
     let (source, copy) = try attempt.sound()
     var work = DenoiseWork(asked, output: attempt.path("audio"), findsNoiseRegions: true)
-    work.noiseRegions = asked.noise == nil ? attempt.source.noiseRegions : nil
+    work.noiseRegions = attempt.source.noiseRegions
     work.pyramid = attempt.path("pyramid")
     work.copy = copy
     if profile(of: attempt.job) != nil { work.profilePath = profilePath(of: attempt) }
