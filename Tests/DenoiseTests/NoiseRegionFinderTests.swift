@@ -264,6 +264,20 @@ extension NoiseRegion {
     #expect(best.end <= 1.1 && best.score < 0.4, "\(best)")
   }
 
+  @Test("hum that is switched on or off is noise, although it's louder in few bands", arguments: [5..<10, 0..<5])
+  func switchedHum(seconds: Range<Int>) throws {
+    let noise = TestSignals.noise(10 * 16_000, level: 0.01)
+    let humming = noise.indices.map { index -> Float in
+      guard seconds.contains(index / 16_000) else { return noise[index] }
+      let turn = 2 * .pi * 50 * Double(index) / 16_000
+      return noise[index]
+        + Float((1...15).reduce(0.0) { $0 + 0.03 * pow(0.7, Double($1)) * sin(Double($1) * (turn + Double($1))) })
+    }
+    let samples = mixed(speech(seconds: 2), from: 6.5, noise: mixed(speech(seconds: 2), from: 1.5, noise: humming))
+    let best = try #require(find(samples).first)
+    #expect(seconds.contains(Int(best.start)) && best.level > -35, "\(best)")
+  }
+
   /// Noise of −50 dBFS that is 26 dB louder between two seconds, under speech.
   private func changingNoise(louder: Range<Int>) -> [Float] {
     let noise = TestSignals.noise(12 * 16_000, level: 0.003)

@@ -11,10 +11,21 @@ struct BandLevels: ~Copyable {
     /// F
     var flatness: Int32 = 0
 
-    /// Returns T, in octaves, from sums over `count` frames.
-    static func tonality(roughness: Int, flatness: Int, count: Int) -> Double {
-      let steps = Double(stepsPerOctave) * Double(count)
-      return max(0, 1.85 - Double(roughness) / steps) + max(0, -0.95 - Double(flatness) / steps)
+    /// Returns T, in octaves, if this is the sum over `count` frames.
+    func tonality(count: Int) -> Double {
+      let mean = octaves(count)
+      return max(0, 1.85 - mean.roughness) + max(0, -0.95 - mean.flatness)
+    }
+
+    /// Returns whether noise without any tone is as irregular, if this is the sum over `count` frames.
+    func isIrregular(count: Int) -> Bool {
+      let mean = octaves(count)
+      return mean.roughness >= 1.92 && mean.flatness >= -0.8
+    }
+
+    private func octaves(_ count: Int) -> (roughness: Double, flatness: Double) {
+      let steps = Double(Self.stepsPerOctave) * Double(count)
+      return (Double(roughness) / steps, Double(flatness) / steps)
     }
   }
 

@@ -66,8 +66,12 @@ package struct NoiseRegionCheck: ~Copyable {
   private var meanSquare: Double { frames.reduce(0) { $0 + $1.meanSquare } / Double(frames.count) }
 
   private var tonality: Double {
-    let sums = frames.reduce((0, 0)) { ($0.0 + Int($1.texture.roughness), $0.1 + Int($1.texture.flatness)) }
-    return BandLevels.Texture.tonality(roughness: sums.0, flatness: sums.1, count: frames.count)
+    var sum = BandLevels.Texture(roughness: 0, flatness: 0)
+    for frame in frames {
+      sum.roughness += frame.texture.roughness
+      sum.flatness += frame.texture.flatness
+    }
+    return sum.tonality(count: frames.count)
   }
 
   /// S in dB

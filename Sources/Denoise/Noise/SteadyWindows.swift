@@ -10,6 +10,8 @@ struct SteadyWindows {
     var deviation: Double
     /// T, in octaves.
     var tonality: Double
+    /// Whether it's as irregular as noise without any tone.
+    var isIrregular: Bool
     /// The level of the mean square, in dB relative to one step.
     var levelDB: Double
     /// The mean level of each band, in steps.
@@ -137,14 +139,15 @@ struct SteadyWindows {
     return chosen
   }
 
-  /// Moves the loudest of the first windows to the front if it's nearly as good and much louder in all bands, with the
-  /// score of the best.
+  /// Moves the loudest of the first windows to the front if it's nearly as good, much louder, and louder in all
+  /// bands or, if it's irregular, in a few, with the score of the best.
   private func promotingLoudest(_ windows: [(Window, score: Double)]) -> [(Window, score: Double)] {
     guard let best = windows.first else { return [] }
     let rivals = windows.prefix(Self.rivalCount).filter { rival in
       guard rival.score >= max(Self.leastRivalScore, best.score - Self.rivalMargin) else { return false }
       let rises = rival.0.rises(over: best.0, bandCount), few = bandCount / 10
-      return rises[few] >= 1.5 && rises[bandCount - 1 - few] - rises[few] <= 8
+      guard rises[few] >= 1.5 else { return rival.0.isIrregular && rises[few] >= -2 && rises[bandCount / 2] < 2 }
+      return rival.0.isIrregular || rises[bandCount - 1 - few] - rises[few] <= 8
     }
     guard let loudest = rivals.max(by: { $0.0.levelDB < $1.0.levelDB }),
       loudest.0.levelDB >= best.0.levelDB + Self.leastRise
@@ -265,14 +268,8 @@ private struct Slider {
     return sum / Double(bandCount) / BandLevels.stepsPerDB
   }
 
-  /// T of the last `length` frames, in octaves.
-  private var tonality: Double {
-    BandLevels.Texture.tonality(
-      roughness: Int(texture.roughness), flatness: Int(texture.flatness), count: length)
-  }
-
   private mutating func consider() {
-    let deviation = penalty * deviation, tonality = tonality
+    let deviation = penalty * deviation, tonality = texture.tonality(count: length)
     let frames = (frameCount - length)..<frameCount
     guard deviation <= SteadyWindows.largestDeviation, tonality < SteadyWindows.largestTonality else {
       if let current, frames.lowerBound >= current.frames.upperBound { keep() }
@@ -306,7 +303,8 @@ private struct Slider {
     var means = BandLevels.Row(repeating: 0)
     for band in 0..<bandCount { means[band] = sums[band] / Int32(length) }
     return SteadyWindows.Window(
-      frames: frames, deviation: deviation, tonality: tonality, levelDB: 10 * log10(power), means: means)
+      frames: frames, deviation: deviation, tonality: tonality, isIrregular: texture.isIrregular(count: length),
+      levelDB: 10 * log10(power), means: means)
   }
 
   /// Finalizes the current candidate. Up to four of each level stay, whatever others cost, for noise that changes.
