@@ -35,8 +35,8 @@ import Terms
 // two gusts there is a steady half second whose noise isn't that of the rest. With `auto`, two clips of a train gain
 // 0.56 and 0.45 PESQ, 1.2 and 3.4 dB of SI-SDR, and one of wind 0.26 and 4.6 dB. A choir, or strings in hum, are louder
 // by amounts 14 dB apart. So is a fan that is switched on, but with R ≥ 1.92 and F ≥ −0.8 it is more irregular than a
-// choir (1.89, −0.95), and may be. Hum is as irregular, but louder in few bands only: by less than 2 dB in half of them,
-// and 2 dB quieter in two at most. A low string is louder by 3 dB and more in half of them.
+// choir (1.89, −0.95), and may be. Hum is as irregular, but louder in few bands only: by less than 2 dB in half of
+// them, and 2 dB quieter in two at most. A low string is louder by 3 dB and more in half of them.
 //
 // M is how badly a window represents the rest: the hiss before a microphone is switched on is steady and quiet.
 // Windows that are louder than Q have no disadvantage, because Q is the noise where it's quietest: with 0.25 of the
