@@ -9,6 +9,7 @@
 //   TS         packets of one size
 //   PS         start codes, 0x000001 and a byte: 0xBA a pack header of 12 bytes, or 14 and as many more as its last
 //              three bits say; 0xB9 the end; else a packet with its size, 16 bits
+//   DSF        64-bit size of the file at 12, little-endian
 //   DTS        frames, whose size less one is 14 bits from bit 46 on, for 16-bit big-endian words
 
 /// Whether a file is complete, according to the sizes of its top-level chunks.
@@ -69,6 +70,7 @@ enum ChunkExtent: Equatable {
           guard head.starts(with: [0x7F, 0xFE, 0x80, 0x01]) else { return head.allSatisfy { $0 == 0 } ? .broken : nil }
           return .bytes(1 + (Int(head[5] & 3) << 12 | Int(head[6]) << 4 | Int(head[7]) >> 4))
         }
+      case .dsf: Self.little(file.bytes(at: 12, count: 8)[...]) > file.length ? .cut : .whole
       case .mpegts: Demuxer.endsWithinPacket(file).map { $0 ? .cut : .whole } ?? .unknown
       default: .unknown
       }

@@ -44,7 +44,8 @@ package struct CopiedTracks: Sendable, Equatable {
       let trial = try FencedRun(
         [ffmpeg.path] + FFmpeg.quietly + ["-copyts"] + input + tracks.words(sound: []) + ["-t", "0"]
           + facts.muxerWords() + ["-y", FencedRun.outputName], reading: original, writing: path, in: fencing)
-      if trial.finishInput() { return tracks }
+      // Transport and program streams have no header: without a packet, nothing is written.
+      if trial.finishInput(orEmpty: facts.isStream) { return tracks }
     }
     return CopiedTracks(facts, .picturesAlone)
   }

@@ -11,12 +11,14 @@
 //   wv, tta, ape, mpc, mpc8   "wvpk", "TTA1", "MAC ", "MP+" with version 7, "MPCK"; also after an ID3 tag
 //   dts        a sync word in 16- or 14-bit words of either byte order (ETSI TS 102 114 §5.3)
 //   voc        "Creative Voice File" and 0x1A
+//   dsf        "DSD " and the chunk's 64-bit size, 28
 
 extension Demuxer {
   /// Returns the format indicated by the very first bytes.
   static func byMark(_ head: [UInt8]) -> Demuxer? {
     if head.starts(with: [0, 0, 1, 0xBA]) { return .mpeg }
     if head.starts(with: Array("FLV".utf8) + [1]) { return .flv }
+    if head.starts(with: Array("DSD ".utf8) + [28, 0, 0, 0, 0, 0, 0, 0]) { return .dsf }
     if head.starts(with: Array("Creative Voice File".utf8) + [0x1A]) { return .voc }
     return nil
   }

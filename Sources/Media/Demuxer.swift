@@ -16,7 +16,7 @@ import Glibc
 package enum Demuxer: String, Sendable, Codable, CaseIterable {
   case mov, matroska, asf, aac, amr, ac3, eac3, ogg
   // See `Demuxer+Kinds`.
-  case mpegts, mpeg, avi, flv, caf, wv, tta, ape, mpc, mpc8, dts, voc, wav
+  case mpegts, mpeg, avi, flv, caf, wv, tta, ape, mpc, mpc8, dts, dsf, voc, wav
 
   /// Recognizes the file at `path` by its first bytes, ignoring its extension. Fails if it is in none of these formats
   /// or can't be read. Needs a few small reads.
@@ -28,7 +28,7 @@ package enum Demuxer: String, Sendable, Codable, CaseIterable {
   init?(_ start: FileStart) {
     let head = start.bytes(at: 0, count: 64)
     let behindTag = start.bytes(at: start.tagsLength, count: 8)
-    if Self.boxes.contains(where: { head.dropFirst(4).starts(with: $0.utf8) }) {
+    if Self.boxes.contains(where: { head.dropFirst(4).starts(with: $0.utf8) }) || Self.initializesItself(start, head) {
       self = .mov
     } else if head.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) {
       self = .matroska
@@ -53,6 +53,11 @@ package enum Demuxer: String, Sendable, Codable, CaseIterable {
 
   private static let boxes = ["ftyp", "moov", "mdat", "wide", "free", "skip", "pnot"]
 
+  /// Whether this is a segment of a stream that has its own header.
+  private static func initializesItself(_ start: FileStart, _ head: [UInt8]) -> Bool {
+    head.dropFirst(4).starts(with: "styp".utf8) && BoxList(start, 0..<start.length, nil)?["moov"] != nil
+  }
+
   /// Whether the first packet, after 27 bytes and the page's segment table, belongs to a codec unknown to libsndfile.
   private static func hasForeignCodec(_ head: [UInt8]) -> Bool {
     guard head.count > 27 else { return false }
@@ -74,7 +79,7 @@ package enum Demuxer: String, Sendable, Codable, CaseIterable {
 /// The file format, as the API names it.
 package enum MediaContainer: String, Sendable, Codable, CaseIterable {
   case mp4, m4a, mov, webm, mkv, asf, adts, amr, ac3, ogg
-  case ts, mpg, avi, flv, caf, wv, tta, ape, mpc, dts, voc, wav
+  case ts, mpg, avi, flv, caf, wv, tta, ape, mpc, dts, dsf, voc, wav
   // Formats of libsndfile in which it can't seek; see `MediaFacts.demuxer`.
   case w64, aiff, au, xi, paf, sds
 
@@ -95,7 +100,7 @@ package enum MediaContainer: String, Sendable, Codable, CaseIterable {
     case .mpegts: self = .ts
     case .mpeg: self = .mpg
     case .mpc8: self = .mpc
-    case .avi, .flv, .caf, .wv, .tta, .ape, .mpc, .dts, .voc, .wav:
+    case .avi, .flv, .caf, .wv, .tta, .ape, .mpc, .dts, .dsf, .voc, .wav:
       self = MediaContainer(rawValue: demuxer.rawValue) ?? .wav
     }
   }
@@ -120,6 +125,7 @@ package enum MediaContainer: String, Sendable, Codable, CaseIterable {
     case .ape: "a Monkey's Audio file"
     case .mpc: "a Musepack file"
     case .dts: "a raw DTS file"
+    case .dsf: "a DSD file (DSF)"
     case .voc: "a Creative Voice file"
     case .wav: "a WAV file"
     case .w64: "a W64 file"
@@ -136,7 +142,7 @@ package enum MediaContainer: String, Sendable, Codable, CaseIterable {
     switch self {
     case .mkv: hasVideo ? "mkv" : "mka"
     case .mp4, .m4a, .mov, .webm, .amr, .ac3: rawValue
-    case .ts, .mpg, .avi, .flv, .caf, .wv, .tta, .ape, .mpc, .dts, .voc, .wav: rawValue
+    case .ts, .mpg, .avi, .flv, .caf, .wv, .tta, .ape, .mpc, .dts, .dsf, .voc, .wav: rawValue
     case .w64, .aiff, .au, .xi, .paf, .sds: rawValue
     case .asf: hasVideo ? "wmv" : "wma"
     case .adts: "aac"
@@ -166,7 +172,7 @@ package enum MediaContainer: String, Sendable, Codable, CaseIterable {
     case .dts: "audio/vnd.dts"
     case .aiff, .wav: "audio/\(rawValue)"
     case .au: "audio/basic"
-    case .caf, .tta, .ape, .voc, .w64, .xi, .paf, .sds: "audio/x-\(rawValue)"
+    case .caf, .tta, .ape, .dsf, .voc, .w64, .xi, .paf, .sds: "audio/x-\(rawValue)"
     }
   }
 }

@@ -60,17 +60,19 @@ final class FencedRun {
   /// The last kilobytes that `closesOutput` has read.
   private var reports: [UInt8] = []
   private let files: [OpenFile]
+  /// The program whose output this one reads.
+  private let feeder: FencedRun?
   private let processorSeconds: Int?
 
   /// Starts `words` with stderr on /dev/null. The program reads the file `source` and writes the file `output`, which
   /// is created or truncated. With an `offset`, the program writes from there on to the open descriptor, without the
   /// right to open a file for writing; its standard output is for reports then. With `takesInput`, it also reads what
-  /// is passed to `write`.
+  /// is passed to `write`; with a `feeder`, what that program writes, which nothing else may have read.
   ///
   /// Throws `.system` if a file can't be opened or the program can't be started.
   init(
     _ words: [String], reading source: String? = nil, writing output: String? = nil, startingAt offset: Int? = nil,
-    in fencing: Fencing, takesInput: Bool = false
+    in fencing: Fencing, takesInput: Bool = false, from feeder: FencedRun? = nil
   ) throws(MediaError) {
     var files: [OpenFile] = []
     if let source { files.append(try OpenFile(source, O_RDONLY, as: Fencing.inputDescriptor)) }
@@ -103,6 +105,8 @@ final class FencedRun {
     defer { unsafe _ = posix_spawn_file_actions_destroy(&actions) }
     if takesInput {
       unsafe posix_spawn_file_actions_adddup2(&actions, feed[0], STDIN_FILENO)
+    } else if let feeder {
+      unsafe posix_spawn_file_actions_adddup2(&actions, feeder.output, STDIN_FILENO)
     } else {
       unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
     }
@@ -127,6 +131,11 @@ final class FencedRun {
       throw .system(operation: "spawn", errno: failure)
     }
     stillwave_may_end(identifier)
+    if let feeder {
+      close(feeder.output)
+      feeder.output = -1
+    }
+    self.feeder = feeder
     self.identifier = identifier
     processorSeconds = fencing.processorSeconds
     self.output = pipe[0]
@@ -185,14 +194,14 @@ final class FencedRun {
   }
 
   /// Closes the program's input and waits for it. Returns whether it succeeded and its output file is complete: not
-  /// empty and, if the program makes reports, as long as it says.
-  func finishInput() -> Bool {
+  /// empty, unless `mayBeEmpty`, and, if the program makes reports, as long as it says.
+  func finishInput(orEmpty mayBeEmpty: Bool = false) -> Bool {
     if input >= 0 { close(input) }
     input = -1
     while takeReport(within: -1) != .end {}
     guard end() == 0, status == 0 else { return false }
     guard outputFile >= 0 else { return true }
-    return outputSize > 0 && finallyReportedBytes.map { $0 == outputSize } ?? true
+    return outputSize > (mayBeEmpty ? -1 : 0) && finallyReportedBytes.map { $0 == outputSize } ?? true
   }
 
   /// Closes the program's input, waits for it, and returns its output, at most 64 KB.
@@ -210,8 +219,8 @@ final class FencedRun {
     }
   }
 
-  /// Why the program failed; nil while it runs and if it didn't fail.
-  var failure: ProgramFailure? { status.flatMap(ProgramFailure.init(waitStatus:)) }
+  /// Why the program, or the one that feeds it, failed; nil while it runs and if it didn't fail.
+  var failure: ProgramFailure? { status.flatMap(ProgramFailure.init(waitStatus:)) ?? feeder?.failure }
 
   /// The descriptor of the output file, which shares its position with the program. Valid as long as this object.
   var outputFile: Int32 { files.last { $0.number == Fencing.outputDescriptor }?.descriptor ?? -1 }
@@ -295,7 +304,7 @@ final class FencedRun {
   @discardableResult
   func end() -> Int32 {
     if let status { return status & 0x7F }
-    close(output)
+    if output >= 0 { close(output) }
     if input >= 0 { close(input) }
     var found: Int32 = 0
     var usage = rusage()
@@ -312,6 +321,7 @@ final class FencedRun {
       }
     }
     status = found
+    feeder?.end()
     for file in files { file.takeBack() }
     return found & 0x7F
   }

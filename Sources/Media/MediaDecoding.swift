@@ -20,7 +20,7 @@ extension MediaFacts {
   fileprivate var leap: Double {
     switch demuxer {
     // Its frames are shorter than those of other formats.
-    case .amr: 0.01
+    case _ where isTelephone: 0.01
     // AVI has no timestamps: ffmpeg derives them from the preceding bytes, which is off if the bit rate varies.
     case .avi: 1e9
     // mkvmerge puts eight frames of ALAC into a block. ffmpeg knows only the first one's time, so the others are off by
@@ -78,7 +78,7 @@ package final class MediaDecoding {
   package init(
     path: String, facts: MediaFacts, into target: Target? = nil, with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) {
-    precondition(target == nil || facts.demuxer != .amr, "ffmpeg doesn't write the silence at the end")
+    precondition(target == nil || !facts.isTelephone, "ffmpeg doesn't write the silence at the end")
     self.facts = facts
     self.path = path
     samples = [Float](repeating: 0, count: max(Self.samplesPerRead / facts.channels, 1) * facts.channels)
@@ -86,9 +86,18 @@ package final class MediaDecoding {
       target == nil
       ? Self.outputWords(facts) + Self.pipeWords
       : Self.outputWords(facts, packet: facts.framesPerPacket) + Self.copyWords
-    run = try FencedRun(
-      [ffmpeg.path] + FFmpeg.quietly + facts.clockWords + ffmpeg.inputWords(facts) + output,
-      reading: path, writing: target?.path, startingAt: target?.headBytes, in: fencing)
+    if let start = facts.packedStart {
+      let packets = try FencedRun(
+        [ffmpeg.path] + FFmpeg.quietly + ffmpeg.inputWords(facts)
+          + ["-map", "0:a:0", "-c", "copy", "-f", "amr", "pipe:1"], reading: path, in: fencing)
+      run = try FencedRun(
+        [ffmpeg.path] + FFmpeg.quietly + ["-copyts", "-itsoffset", "\(start)"] + ffmpeg.packedInputWords + output,
+        in: fencing, from: packets)
+    } else {
+      run = try FencedRun(
+        [ffmpeg.path] + FFmpeg.quietly + facts.clockWords + ffmpeg.inputWords(facts) + output,
+        reading: path, writing: target?.path, startingAt: target?.headBytes, in: fencing)
+    }
     copy = target.map { [run] in DecodedCopy(of: run, from: $0.headBytes) }
   }
 
@@ -134,7 +143,7 @@ package final class MediaDecoding {
     guard left > 0 else { return 0 }
     let got = if let copy { copy.read(into: &self.samples) } else { run.read(into: &self.samples) }
     var frames = Int(min(Int64(got / facts.channels), left))
-    if frames == 0, facts.demuxer == .amr, position > 0, left < .max { frames = takeSilence(upTo: left) }
+    if frames == 0, facts.isTelephone, position > 0, left < .max { frames = takeSilence(upTo: left) }
     guard frames > 0 else { return 0 }
     position += Int64(frames)
     let samples = samples

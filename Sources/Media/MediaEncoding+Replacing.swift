@@ -22,6 +22,7 @@ extension MediaFacts {
 
   fileprivate var muxer: String {
     switch writtenContainer {
+    case _ where isPhoneFilm: "3gp"
     case .m4a: "ipod"
     case .mkv: "matroska"
     case .ts: "mpegts"
@@ -46,7 +47,7 @@ extension MediaFacts {
   }
 
   /// Whether the file's tracks can begin in the middle of what they contain.
-  var hasEditLists: Bool { ["mp4", "mov", "ipod"].contains(muxer) }
+  var hasEditLists: Bool { ["mp4", "mov", "ipod", "3gp"].contains(muxer) }
 
   func muxerWords(cut: MediaCut? = nil) -> [String] {
     guard hasEditLists else {
@@ -112,8 +113,14 @@ extension MediaEncoding {
 extension MediaFacts {
   /// The metadata of the new sound. The file's metadata are kept, including the creation time, which ffmpeg drops by
   /// default.
+  ///
+  /// Its loudness isn't kept: it is that of another sound.
   fileprivate var soundWords: [String] {
     let language = others?.language.map { ["-metadata:s:a:0", "language=\($0)"] } ?? []
-    return ["-disposition:a:0", "default", "-map_metadata", "0"] + language
+    return ["-disposition:a:0", "default", "-map_metadata", "0"] + Self.noGain + language
   }
+  private static let noGain = [
+    "REPLAYGAIN_TRACK_GAIN", "REPLAYGAIN_TRACK_PEAK", "REPLAYGAIN_ALBUM_GAIN", "REPLAYGAIN_ALBUM_PEAK",
+    "REPLAYGAIN_REFERENCE_LOUDNESS", "R128_TRACK_GAIN", "R128_ALBUM_GAIN",
+  ].flatMap { ["-metadata", "\($0)="] }
 }

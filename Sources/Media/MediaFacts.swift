@@ -44,6 +44,9 @@ package struct MediaFacts: Codable, Sendable, Equatable {
   /// Bytes before the first frame of a raw stream or the first packet of a program stream; nil if there are none, or
   /// only ID3v2 tags.
   package var leadingBytes: Int?
+  /// The time of the first sound on the file's clock, in seconds, if each packet has several frames of AMR, of which
+  /// ffmpeg decodes only one; else nil.
+  package var packedStart: Double?
   /// Bits per sample of uncompressed or losslessly coded sound; nil if the coding is lossy or this wasn't checked.
   package var sampleBits: Int?
 
@@ -86,6 +89,9 @@ package struct MediaFacts: Codable, Sendable, Equatable {
     ["alac", "flac", "wmalossless", "pcm_s16", "pcm_s24", "pcm_u8", "pcm_s8", "tta"].contains(codec)
       || sampleBits.map { $0 <= 24 } ?? false
   }
+
+  /// Whether the sound is decoded as that of an AMR file, which leaves out silence.
+  package var isTelephone: Bool { demuxer == .amr || packedStart != nil }
 
   /// The extension for the file's name.
   package var fileExtension: String { container.fileExtension(hasVideo: video != nil) }

@@ -106,8 +106,10 @@ package struct MediaProbe {
       throw .undecodable(container, codec: nil)
     }
     guard let audio = tracks.audio.first else { throw .noAudio(container) }
-    guard let sampleRate = start.sampleRate, sampleRate > 0, let channels = start.channels, let sound = start.soundStart
+    guard let sampleRate = start.sampleRate, sampleRate > 0, let channels = start.channels, let first = start.soundStart
     else { throw .undecodable(container, codec: audio.codec) }
+    let packedStart = audio.codec.hasPrefix("amr_") && demuxer != .amr ? start.packedStart : nil
+    let sound = packedStart ?? first
     let rate = Double(sampleRate)
     let pictures = tracks.pictures ?? start.video?.codec
     let zero = zero(sound: sound, picture: start.pictureStart, isAlone: pictures == nil)
@@ -119,7 +121,9 @@ package struct MediaProbe {
     let musepack = isMusepack ? MusepackLength.samples(path: path).map(Double.init) : nil
     let end =
       musepack ?? telephone.map { Double($0.frames) * AMRExtent.frameSeconds * rate }
-      ?? end(of: audio, sound: sound, in: tracks).map { ($0 - (zero ?? 0)) * rate }
+      ?? end(of: audio, byPackets: isFragmented ? nil : packetSeconds, sound: sound, in: tracks).map {
+        ($0 - (zero ?? 0)) * rate
+      }
     return MediaFacts(
       demuxer: demuxer, container: container, codec: audio.codec, sampleRate: sampleRate, channels: channels,
       layout: [3, 4].contains(channels) ? start.layout : nil,
@@ -133,7 +137,7 @@ package struct MediaProbe {
       pictures: pictures, isCut: telephone?.isCut ?? isCut(boxes),
       lacksLength: demuxer == .matroska ? audio.taggedEnd == nil && tracks.duration == nil : nil,
       silentSeconds: telephone.map { Double($0.silentFrames) * AMRExtent.frameSeconds }, others: tracks.others,
-      leadingBytes: leadingBytes, sampleBits: audio.sampleBits)
+      leadingBytes: leadingBytes, packedStart: packedStart, sampleBits: audio.sampleBits)
   }
 
   /// Formats whose header counts the frames of sound.
@@ -144,7 +148,8 @@ package struct MediaProbe {
     switch demuxer {
     case .matroska: MatroskaExtent(path: path) == .cut
     case .mov: boxes.map { $0.verdict == .cut }
-    case .avi, .wav, .caf, .flv, .voc, .wv, .mpegts, .mpeg, .dts: ChunkExtent(path: path, demuxer) == .cut
+    case .avi, .wav, .caf, .flv, .voc, .wv, .mpegts, .mpeg, .dts, .dsf:
+      ChunkExtent(path: path, demuxer) == .cut
     default: nil
     }
   }
@@ -167,10 +172,15 @@ package struct MediaProbe {
     return first < -0.1 && demuxer != .mov ? first : 0
   }
 
+  /// The length of an MP4 file's sound track by its packets; nil if ffprobe was not needed, or isn't contradicted.
+  private var packetSeconds: Double? { demuxer == .mov && known == nil ? SoundBoxes.packetSeconds(path: path) : nil }
+
   /// Returns the end of the track, in seconds. In Matroska, the tag DURATION is the end of the track if ffmpeg wrote
   /// it, and its length from its first packet on if mkvmerge did.
-  private func end(of audio: TrackList.Stream, sound: Double, in tracks: TrackList) -> Double? {
-    if let duration = audio.duration { return (audio.start ?? min(sound, 0)) + duration }
+  private func end(
+    of audio: TrackList.Stream, byPackets packets: Double?, sound: Double, in tracks: TrackList
+  ) -> Double? {
+    if let duration = audio.duration { return (audio.start ?? min(sound, 0)) + max(duration, packets ?? 0) }
     if let tagged = audio.taggedEnd { return tagged + (audio.tagsLength ? max(sound, 0) : 0) }
     return tracks.duration
   }
@@ -306,6 +316,7 @@ struct TrackList {
   /// Returns the API's name of a codec, without the byte order.
   private static func name(_ codec: String?) -> String {
     guard let codec else { return "unknown" }
+    if codec.hasPrefix("dsd_") { return "dsd" }
     let plain = codec.hasPrefix("pcm_") && (codec.hasSuffix("le") || codec.hasSuffix("be"))
     return plain ? String(codec.dropLast(2)) : codec
   }
@@ -337,6 +348,8 @@ struct PacketList {
   private(set) var pictureStart: Double?
   /// The coded sound: the start of its first and last packet, the bytes before the last, and the bytes of the last.
   private var coded: (start: Double, end: Double, bytes: Double, last: Double)?
+  /// Length of the first packet of coded sound, in seconds.
+  private var packetSeconds = 0.0
 
   /// The codec of each stream.
   private var codecs: [Int: String] = [:]
@@ -360,6 +373,12 @@ struct PacketList {
     guard let coded, coded.end > coded.start else { return nil }
     let rate = 8 * coded.bytes / (coded.end - coded.start)
     return (1...100_000_000).contains(rate) ? Int(rate) : nil
+  }
+
+  /// The time of the first packet in seconds, if the decoder returns less than it has; else nil.
+  var packedStart: Double? {
+    guard let coded, let sampleRate, let sound = sounds.first else { return nil }
+    return packetSeconds * Double(sampleRate) > 1.5 * Double(sound.frames) ? coded.start : nil
   }
 
   init(text: [UInt8]) { read(text, firstStream: 0) }
@@ -404,6 +423,7 @@ struct PacketList {
     else { return }
     let seconds = time * unit
     if stream == 1, let bytes = Double(fields[4]) {
+      if coded == nil { packetSeconds = (Double(fields[3]) ?? 0) * unit }
       let before = coded ?? (seconds, seconds, 0, 0)
       coded = (before.start, seconds, before.bytes + before.last, bytes)
     }

@@ -58,6 +58,24 @@ struct SoundBoxes: Equatable {
     else { return nil }
   }
 
+  /// Returns the length of the first sound track by its packets, in seconds, which may be longer than its header says;
+  /// nil if an edit list decides what is played, or if the file is incomplete.
+  static func packetSeconds(path: String) -> Double? {
+    guard let file = FileStart(path: path),
+      let movie = BoxList(file, 0..<file.length, nil)?["moov"]?.boxes(nil)
+    else { return nil }
+    for track in movie.all where track.type == "trak" {
+      let parts = track.boxes(nil)
+      guard let media = parts?["mdia"]?.boxes(nil), media["hdlr"]?.kind == "soun" else { continue }
+      guard parts?["edts"] == nil, let head = media["mdhd"],
+        let times = media["minf"]?.boxes(nil)?["stbl"]?.boxes(nil)?["stts"].flatMap(times)
+      else { return nil }
+      let units = head.number(at: head.hasLongTimes ? 20 : 12, 4)
+      return units > 0 ? Double(times.duration) / Double(units) : nil
+    }
+    return nil
+  }
+
   private static let table: Set<String> = ["stsd", "stts", "stsc", "stsz", "stco", "co64", "sgpd*", "sbgp*", "free*"]
 
   /// Returns the number of packets in the chunks; nil if the tables are incomplete, or not plausible.
@@ -111,6 +129,8 @@ extension SoundBoxes {
     else { return false }
     var end = min(length, packets)
     bitRate = 8 * bytes * units / end
+    // Without an edit list, players go on to the last packet.
+    if edits == nil { end = packets }
     if let edits {
       let movieUnits = movie.number(at: movie.hasLongTimes ? 20 : 12, 4)
       guard let shown = edits.boxes(["elst"])?["elst"].flatMap({ Self.duration(of: $0, units, movieUnits) }) else {

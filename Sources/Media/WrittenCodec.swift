@@ -16,8 +16,9 @@ extension MediaFacts {
     // libsndfile writes what it reads.
     if demuxer == nil { return codec }
     if isStream { return streamCodec }
-    if isLossless, let codec = losslessCodec { return codec }
+    if isLossless, !isPhoneFilm, let codec = losslessCodec { return codec }
     switch container {
+    case _ where isPhoneFilm: return channels <= 2 && sampleRate <= 48_000 ? "aac" : nil
     case .mp4, .m4a, .mov: return channels <= 8 && sampleRate <= 96_000 ? "aac" : nil
     case .mkv:
       if codec == "aac", video != nil, channels <= 8, sampleRate <= 96_000 { return codec }
@@ -26,6 +27,9 @@ extension MediaFacts {
     default: return nil
     }
   }
+
+  /// Whether this is a film with H.263, which only 3GP, a kind of MP4, can hold.
+  var isPhoneFilm: Bool { container == .mp4 && pictures == "h263" }
 
   /// Whether the sound is coded losslessly.
   package var isLossless: Bool {

@@ -60,7 +60,7 @@ struct AnalyzeRecording {
     progress(length.finished(frames: sound.position))
     let warnings = Warning.ofReading(
       map, claimedFrames: claimedFrames, decodedFrames: sound.position, nonFiniteSamples: sound.nonFiniteSamples,
-      lostFrames: sound.lostFrames)
+      lostFrames: sound.lostFrames, excess: sound.excess)
     return Analysis(frames: sound.position, warnings: warnings, noiseRegions: files.noiseRegions)
   }
 

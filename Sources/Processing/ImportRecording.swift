@@ -26,7 +26,7 @@ extension MediaFacts {
   /// Returns the head of a working copy whose samples ffmpeg writes; nil if they are written here: FLAC, and AMR, whose
   /// silence at the end ffmpeg doesn't know. Throws `.unwritable` if a WAV file can't hold such frames.
   func directHead(frames: Int64) throws(ProcessingError) -> [UInt8]? {
-    guard workingFormat.codec == .pcmF32, let demuxer, demuxer != .amr else { return nil }
+    guard workingFormat.codec == .pcmF32, demuxer != nil, !isTelephone else { return nil }
     return try audio { () throws(AudioIOError) in
       try WaveHeader(.pcmF32, sampleRate: sampleRate, channels: channels, frames: frames, isFixed: true).bytes
     }
@@ -64,7 +64,9 @@ struct ImportRecording {
     var files = try SoundWriter(
       decoding.copy == nil ? try writer() : nil, pyramid: pyramid, of: format, findsNoiseRegions: findsNoiseRegions)
     var (finite, notFinite, quantised): ([Float], Int64, [Int16]) = ([], 0, [])
+    var excess = Excess()
     func append(_ samples: Span<Float>) throws(ProcessingError) {
+      if facts.codec.hasPrefix("pcm_f") { excess.count(samples) }
       if let copy = decoding.copy {
         if quantise16(samples, into: &quantised) > 0 {
           notFinite += replaceNonFinite(samples, into: &finite)
@@ -101,7 +103,8 @@ struct ImportRecording {
       progress(WorkerProgress(fraction: 1, readyFrames: frames, totalFrames: frames, estimatedFrames: nil))
     }
     return Analysis(
-      frames: frames, warnings: decoding.warnings(notFinite: notFinite), noiseRegions: files.noiseRegions)
+      frames: frames, warnings: decoding.warnings(notFinite: notFinite) + Warning.overFullScale(excess),
+      noiseRegions: files.noiseRegions)
   }
 }
 

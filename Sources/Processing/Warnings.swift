@@ -12,8 +12,10 @@ extension Warning {
   ///   - decodedFrames: the number decoded; nil if the file wasn't read to its end.
   ///   - nonFiniteSamples: samples read as 0.
   ///   - lostFrames: frames read as silence.
+  ///   - excess: samples beyond full scale.
   static func ofReading(
-    _ map: SoundMap, claimedFrames: Int64?, decodedFrames: Int64?, nonFiniteSamples: Int64, lostFrames: Int64
+    _ map: SoundMap, claimedFrames: Int64?, decodedFrames: Int64?, nonFiniteSamples: Int64, lostFrames: Int64,
+    excess: Excess = Excess()
   ) -> [Warning] {
     var found = inHeader(map.header) + Self.found(map.findings)
     // The decoder itself may have put silence in place of missing frames.
@@ -25,7 +27,20 @@ extension Warning {
       found.append(.decodedFrames(decodedFrames, claimed: claimedFrames))
     }
     if nonFiniteSamples > 0 { found.append(.nonFinite(nonFiniteSamples)) }
-    return found
+    return found + overFullScale(excess)
+  }
+
+  /// Returns a warning if there are samples beyond full scale.
+  static func overFullScale(_ excess: Excess) -> [Warning] {
+    guard excess.samples > 0 else { return [] }
+    let peak = (excess.peak * 1000).rounded() / 1000
+    return [
+      Warning(
+        code: "over_full_scale",
+        detail:
+          "\(excess.samples) samples are beyond full scale (±1), up to \(peak). Waveforms and files of integers hold "
+          + "them to full scale; files of floats keep them.")
+    ]
   }
 
   /// Returns the header's promises that the file doesn't keep, judging only by sizes.
@@ -77,6 +92,12 @@ extension Warning {
         Warning(
           code: "foreign_bytes",
           detail: "\(findings.foreignBytes) bytes between the frames are not sound and are skipped."))
+    }
+    if findings.trailingBytes > 0 {
+      found.append(
+        Warning(
+          code: "bytes_left_out",
+          detail: "\(findings.trailingBytes) bytes after the last frame are not sound and are left out."))
     }
     return found
   }

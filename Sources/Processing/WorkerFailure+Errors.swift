@@ -165,9 +165,10 @@ extension WorkerFailure {
     switch error {
     case .unsupportedMedia(let found):
       self.init(code: "unsupported_media", detail: Self.unsupported(found: found), retry: false)
-    case .undecodable(_, let reason):
+    case .undecodable(let code, _):
       self.init(
-        code: "unsupported_media", detail: "The file looks like audio, but can't be decoded: \(reason)", retry: false)
+        code: "unsupported_media", detail: "The file looks like audio, but can't be decoded: \(Self.words(for: code)).",
+        retry: false)
     case .empty:
       self.init(code: "unsupported_media", detail: "Not a single frame of sound could be decoded.", retry: false)
     case .channelsOutOfRange(let channels, let limit):
@@ -192,8 +193,10 @@ extension WorkerFailure {
           + "\(format.sampleRate) Hz; wav can.", retry: false)
     case .seekFailed(let frame):
       self.init(code: "seek_failed", detail: "The decoder could not seek to frame \(frame).", retry: false)
-    case .writeFailed(_, let reason):
-      self.init(code: "write_failed", detail: "The result could not be written: \(reason).", retry: true)
+    case .writeFailed(let code, let reason):
+      // Only the reasons that this project gives have no code.
+      let what = code == 0 ? reason : "the encoder failed (error \(code))"
+      self.init(code: "write_failed", detail: "The result could not be written: \(what).", retry: true)
     case .system(let operation, let number):
       self = Self.system(operation, number)
     }
@@ -205,6 +208,15 @@ extension WorkerFailure {
   /// Not retried, because the disk will still be full half a second later.
   package static let diskFull = WorkerFailure(
     code: "disk_full", detail: "The service's disk doesn't have enough room for the result.", retry: false)
+
+  /// Returns what one of libsndfile's errors means; its own sentences are for programmers.
+  private static func words(for code: Int32) -> String {
+    switch code {
+    case 1: "its header isn't complete"
+    case 4: "its codec isn't supported"
+    default: "its header is damaged, or contradicts itself"
+    }
+  }
 
   /// A container that has only one codec is called by that codec's name.
   private static func name(of format: AudioFormat) -> String {
@@ -232,6 +244,6 @@ extension WorkerFailure {
     let what = found.map { "This is \($0)." } ?? "This is not a known kind of audio."
     return "\(what) These can be read: WAV, RF64, W64, AIFF, AU, CAF, FLAC, Ogg Vorbis, Opus and MP3, and with ffmpeg "
       + "MP4, M4A, MOV, WebM, Matroska, AAC, AMR, Windows Media, AC-3, the other kinds of Ogg, MPEG-TS and -PS, AVI, "
-      + "FLV, WavPack, Monkey's Audio, Musepack, True Audio, DTS, VOC and the other kinds of CAF."
+      + "FLV, WavPack, Monkey's Audio, Musepack, True Audio, DTS, DSF, VOC and the other kinds of CAF."
   }
 }

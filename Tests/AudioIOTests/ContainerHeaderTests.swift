@@ -93,6 +93,13 @@ struct ContainerHeaderTests {
     #expect(throws: AudioIOError.unsupportedMedia(found: expected)) { try header(bytes) }
   }
 
+  @Test(arguments: [Array("\0\0\0\u{18}stypmsdh".utf8), Array("\0\0\0\u{18}moof".utf8), [0x1F, 0x43, 0xB6, 0x75, 1]])
+  func aSegmentOfAStreamIsNamed(bytes: [UInt8]) {
+    #expect { try header(bytes) } throws: {
+      if case AudioIOError.unsupportedMedia(let found?) = $0 { found.contains("initialization segment") } else { false }
+    }
+  }
+
   @Test func aMissingFileIsASystemError() {
     #expect(throws: AudioIOError.system(operation: "open", errno: 2)) { try ContainerHeader(path: folder("none")) }
     #expect(throws: AudioIOError.system(operation: "read", errno: 21)) { try ContainerHeader(path: folder.path) }

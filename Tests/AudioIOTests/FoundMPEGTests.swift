@@ -55,6 +55,45 @@ struct FoundMPEGTests {
     }
   }
 
+  @Test("sound begins where players begin: with frames that agree, and with the delay if other bytes precede its count")
+  func beginning() throws {
+    let format = AudioFormat(container: .mp3, codec: .mp3, sampleRate: 48_000, channels: 1)
+    try encode(swell(frames: 120_000, channels: 1, sampleRate: 48_000), to: folder("made"), format)
+    let bytes = try contents(folder("made"))
+    let word = bytes[0..<4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+    let first = try #require(MPEGFrameHeader(word)).length
+    let (tag, zeros) = (Array("ID3".utf8) + [3, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0], [UInt8](repeating: 0, count: 10))
+    /// Returns the bytes, with the frame at `place` marked as an original if it wasn't, and the reverse.
+    func other(_ place: Int) -> [UInt8] { bytes[..<(place + 3)] + [bytes[place + 3] ^ 4] + bytes[(place + 4)...] }
+    let sound = Array(bytes[first...])
+    let all = try decode(folder.file("sound", sound)).count
+    // The frames of ffmpeg 5.1, without its trimming of the end.
+    for (file, frames) in [
+      (tag + bytes, 120_000), (tag + zeros + bytes, all + 1152), (zeros + bytes, all + 1152),
+      (tag + zeros + other(0), all), (tag + other(0), 120_000), (Array(other(first)[first...]), all - 1152),
+    ] {
+      let path = try folder.file("a", file)
+      let (whole, middle) = (try decode(path), try decode(path, from: 70_000))
+      #expect(whole.count == frames && whole.suffix(frames - 70_000) == middle[...])
+    }
+  }
+
+  @Test("what follows the last frame doesn't matter, however much it is")
+  func trailing() throws {
+    let format = AudioFormat(container: .mp3, codec: .mp3, sampleRate: 48_000, channels: 1)
+    try encode(swell(frames: 120_000, channels: 1, sampleRate: 48_000), to: folder("made"), format)
+    let bytes = try contents(folder("made"))
+    var random = TestRandom(for: 11)
+    for garbage in [
+      [UInt8](repeating: 0, count: 900_000), (0..<900_000).map { _ in UInt8(truncatingIfNeeded: random.next()) },
+    ] {
+      let path = try folder.file("a", bytes + garbage)
+      let equal = try decode(path) == decode(folder("made"))
+      let findings = try SoundMap(path: path).findings
+      #expect(equal && findings.trailingBytes == 900_000 && findings.foreignBytes == 0 && !findings.lacksEnd)
+    }
+  }
+
   @Test("an unseekable codec is decoded up to the target", arguments: [AudioCodec.gsm610, .g721])
   func decodedFromStart(_ codec: AudioCodec) throws {
     let format = AudioFormat(container: .wav, codec: codec, sampleRate: 8000, channels: 1)

@@ -67,6 +67,20 @@ struct SoundMapTests {
     #expect(try decode(path, from: 4321) == Array(samples[4321...]))
   }
 
+  @Test(arguments: [AudioCodec.gsm610, .imaADPCM])
+  func paddingCountedAsSoundIsNoBlock(codec: AudioCodec) throws {
+    let format = AudioFormat(container: .wav, codec: codec, sampleRate: 8000, channels: 1)
+    try encode(swell(frames: 960, channels: 1, sampleRate: 8000), to: folder("a"), format)
+    var bytes = try contents(folder("a"))
+    let data = try #require(bytes.indices.first { bytes[$0...].starts(with: "data".utf8) })
+    let size = Int(bytes[data + 4]) | Int(bytes[data + 5]) << 8
+    for count in [size, size + 1] {
+      bytes.replaceSubrange(data + 4..<data + 8, with: little(UInt64(count), 4))
+      let whole = try decode(folder.file("b", bytes[..<(data + 8 + size)] + [0]))
+      #expect(whole.count == (codec == .gsm610 ? 960 : size / 256 * 505))
+    }
+  }
+
   // MARK: MP3
 
   @Test(arguments: [(8000, 1), (16_000, 2), (22_050, 1), (44_100, 1), (44_100, 2), (48_000, 2)])

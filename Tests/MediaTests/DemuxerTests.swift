@@ -38,6 +38,9 @@ struct DemuxerTests {
   static let cases = [
     Case("an MP4", [0, 0, 0, 32] + Array("ftypisom".utf8), .mov),
     Case("a QuickTime file that begins with its samples", [0, 0, 0, 8] + Array("wide".utf8), .mov),
+    Case(
+      "a segment with its own header", [0, 0, 0, 8] + Array("styp".utf8) + [0, 0, 0, 8] + Array("moov".utf8), .mov),
+    Case("a segment without one", [0, 0, 0, 8] + Array("styp".utf8) + [0, 0, 0, 8] + Array("moof".utf8), nil),
     Case("a Matroska file", [0x1A, 0x45, 0xDF, 0xA3, 0x01], .matroska),
     Case("a Windows Media file", [0x30, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11, 0xA6], .asf),
     Case("raw AAC", adts, .aac),
@@ -58,6 +61,7 @@ struct DemuxerTests {
     Case("Monkey's Audio", Array("MAC ".utf8) + [0x96, 0x0F], .ape),
     Case("Musepack 7", Array("MP+".utf8) + [0x17, 1, 0, 0, 0], .mpc),
     Case("Musepack 8", Array("MPCKSH".utf8), .mpc8),
+    Case("DSD", Array("DSD ".utf8) + [28, 0, 0, 0, 0, 0, 0, 0, 92], .dsf),
     Case("DTS", [0x7F, 0xFE, 0x80, 0x01, 0xFC], .dts),
     Case("a Creative Voice file", Array("Creative Voice File".utf8) + [0x1A, 0x1A, 0], .voc),
     Case("G.726 in WAV", wave(0x45), .wav),

@@ -57,6 +57,20 @@ final class SoundBoxesTests {
     #expect(SoundBoxes(path: cut) != nil)
   }
 
+  @Test("without an edit list, sound ends with its packets, whatever the header says")
+  func unedited() throws {
+    for words in [[], ["-f", "lavfi", "-i", "color=s=16x16:d=1", "-map", "0:a", "-map", "1:v", "-c:v", "mpeg4"]] {
+      let path = try make("unedited.mp4", words + ["-c:a", "aac", "-use_editlist", "0"])
+      var bytes = try Data(contentsOf: URL(filePath: path))
+      let whole = try facts(path).0.promisedFrames
+      let length = try #require(bytes.range(of: Data("mdhd".utf8))).upperBound + 16
+      bytes.replaceSubrange(length..<length + 4, with: [0, 0, 0x60, 0])
+      try bytes.write(to: URL(filePath: path))
+      let found = try facts(path)
+      #expect(found.0 == found.1 && found.0.promisedFrames == whole && whole ?? 0 > 57_000)
+    }
+  }
+
   @Test(
     "the facts about files of other muxers are those that ffprobe finds", arguments: ["itunsmpb.m4a", "mp4mux.m4a"])
   func fixtures(name: String) throws {

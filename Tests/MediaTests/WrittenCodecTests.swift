@@ -27,6 +27,13 @@ struct WrittenCodecTests {
     for (source, codec) in cases { #expect(source.writtenCodec == codec, "\(source)") }
   }
 
+  @Test("a film with H.263 stays one, in 3GP, which has no lossless sound")
+  func phoneFilm() {
+    var film = facts(.mp4, "alac", sampleRate: 16_000, channels: 1)
+    film.pictures = "h263"
+    #expect(film.writtenCodec == "aac" && film.losesSound && film.hasEditLists && film.muxerWords().last == "3gp")
+  }
+
   @Test("an encoder's delay is dropped where a container has no times before 0")
   func delays() {
     let delays = [

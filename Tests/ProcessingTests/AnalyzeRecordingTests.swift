@@ -137,6 +137,17 @@ struct AnalyzeRecordingTests {
     #expect(analysis.warnings[0].detail.hasPrefix("2 samples"))
   }
 
+  @Test(arguments: [1, 3])
+  func samplesBeyondFullScaleAreCounted(threads: Int) throws {
+    let loud = (0..<400_000).map { Float($0 % 1000 == 7 ? -1.5 : $0 % 2 == 0 ? 1 : .infinity) }
+    let path = try folder.file(floatWave([2.25] + loud))
+    let warnings = try AnalyzeRecording(
+      source: path, pyramid: folder("pyramid"), threads: threads, segmentFrames: 65_536
+    ).run { _ in }.warnings
+    #expect(warnings.map(\.code) == ["non_finite_samples", "over_full_scale"])
+    #expect(warnings[1].detail.hasPrefix("401 samples are beyond full scale (±1), up to 2.25."))
+  }
+
   @Test func nothingToDecodeIsAnError() throws {
     let path = try folder.file(riff(waveFormat() + chunk("data", [])))
     #expect { try analyze(path) } throws: { if case ProcessingError.audio(.empty) = $0 { true } else { false } }

@@ -71,7 +71,7 @@ struct WorkerReportTests {
   static let failures: [(ProcessingError, String, Bool)] = [
     (.audio(.unsupportedMedia(found: nil)), "unsupported_media", false),
     (.audio(.unsupportedMedia(found: "a ZIP archive")), "unsupported_media", false),
-    (.audio(.undecodable(code: 3, reason: "Bad block.")), "unsupported_media", false),
+    (.audio(.undecodable(code: 3, reason: "A secret.")), "unsupported_media", false),
     (.audio(.empty), "unsupported_media", false),
     (.audio(.channelsOutOfRange(channels: 255, limit: 32)), "unsupported_format", false),
     (.audio(.sampleRateOutOfRange(hertz: 0, limits: 1...768_000)), "unsupported_format", false),
@@ -81,7 +81,7 @@ struct WorkerReportTests {
       "unsupported_output", false
     ),
     (.audio(.seekFailed(frame: 7)), "seek_failed", false),
-    (.audio(.writeFailed(code: 2, reason: "wav files end at 4 GiB")), "write_failed", true),
+    (.audio(.writeFailed(code: 2, reason: "A secret.")), "write_failed", true),
     (.audio(.system(operation: "write", errno: 28)), "disk_full", false),
     (.waveform(.io(operation: "write", path: "/secret/path", errno: 5)), "io_error", true),
     (.waveform(.windowReversed(start: 5, end: 1)), "invalid_parameter", false),
@@ -109,6 +109,9 @@ struct WorkerReportTests {
   @Test func aFailureNamesTheFactsAndTheRemedy() {
     func detail(_ error: ProcessingError) -> String { WorkerFailure(error).detail }
     #expect(detail(.audio(.unsupportedMedia(found: "a ZIP archive"))).hasPrefix("This is a ZIP archive. These"))
+    #expect(
+      detail(.audio(.writeFailed(code: 0, reason: "wav files end at 4 GiB"))).hasSuffix(
+        "written: wav files end at 4 GiB."))
     #expect(detail(.audio(.channelsOutOfRange(channels: 255, limit: 32))).contains("255 channels; 1 to 32"))
     #expect(detail(.audio(.durationOutOfRange(seconds: 90_000.123456, limit: 86_400))).contains("lasts 90000.123 s"))
     #expect(detail(.regionOutside(start: 1, end: 2.00004, duration: 1.5)).contains("1–2 s"))

@@ -21,6 +21,8 @@ package struct AudioReader: ~Copyable {
   package private(set) var position: Int64 = 0
   /// Number of samples so far that were NaN or infinite; they are returned as 0.
   package private(set) var nonFiniteSamples: Int64 = 0
+  /// Samples so far that exceed full scale, in a file of floats; a lossy decoder's overshoot doesn't count.
+  package internal(set) var excess = Excess()
   /// Number of frames so far that couldn't be decoded although the file continues after them; they are returned as
   /// silence.
   package private(set) var lostFrames: Int64 = 0
@@ -235,7 +237,15 @@ package struct AudioReader: ~Copyable {
       shorts.withMutableSpan(count) { quantise16(source, into: &$0) }
     }
     nonFiniteSamples += Int64(notFinite)
+    countExcess(count)
     return got
+  }
+
+  private mutating func countExcess(_ count: Int) {
+    guard format.codec.sampleKind == .float else { return }
+    var excess = excess
+    floats.withSpan(count) { excess.count($0) }
+    self.excess = excess
   }
 
   /// Decodes up to `frames` frames (at most `framesPerRead`) and passes them to `body`, interleaved, full scale ±1, not
@@ -250,6 +260,7 @@ package struct AudioReader: ~Copyable {
     position += Int64(got)
     let count = got * format.channels
     if !readsIntegers { nonFiniteSamples += Int64(floats.withMutableSpan(count) { replaceNonFinite(&$0) }) }
+    countExcess(count)
     try floats.withSpan(count, body)
     return got
   }

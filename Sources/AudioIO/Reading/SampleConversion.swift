@@ -64,6 +64,44 @@ private func quantiseFinite(_ source: Span<Float>, _ start: Int, into target: in
   return doubt == SIMD8(repeating: 0)
 }
 
+/// The samples of a recording that exceed full scale, ±1.
+package struct Excess: Sendable, Equatable {
+  /// Their number, counting all channels.
+  package private(set) var samples: Int64 = 0
+  /// The greatest of their magnitudes.
+  package private(set) var peak: Float = 0
+
+  /// Creates an empty count.
+  package init() {}
+
+  /// Counts those of some samples that are finite.
+  package mutating func count(_ samples: Span<Float>) {
+    guard countBeyondFullScale(samples) > 0 else { return }
+    for index in samples.indices where samples[index].magnitude > 1 && samples[index].isFinite {
+      self.samples += 1
+      peak = max(peak, samples[index].magnitude)
+    }
+  }
+
+  mutating func add(_ other: Excess) { (samples, peak) = (samples + other.samples, max(peak, other.peak)) }
+}
+
+/// Returns how many samples exceed full scale, including infinity.
+func countBeyondFullScale(_ samples: Span<Float>) -> Int64 {
+  // Separate lanes, so that the compiler vectorizes the loop.
+  var lanes = InlineArray<16, Int32>(repeating: 0)
+  var start = 0
+  while start + 16 <= samples.count {
+    let group = samples.extracting(start..<(start + 16))
+    for lane in 0..<16 { lanes[lane] &+= group[lane].magnitude > 1 ? 1 : 0 }
+    start += 16
+  }
+  for index in start..<samples.count { lanes[0] &+= samples[index].magnitude > 1 ? 1 : 0 }
+  var count: Int64 = 0
+  for lane in 0..<16 { count += Int64(lanes[lane]) }
+  return count
+}
+
 /// Converts 16-bit samples, exactly.
 func convert(_ source: Span<Int16>, into target: inout MutableSpan<Float>) {
   let count = target.count

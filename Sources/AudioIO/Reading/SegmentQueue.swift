@@ -14,6 +14,7 @@ struct DecodedSegment<Result: Sendable>: Sendable {
   var result: Result?
   var nonFiniteSamples: Int64 = 0
   var lostFrames: Int64 = 0
+  var excess = Excess()
 }
 
 /// Hands out the numbers of segments to workers, and passes on what they have finished in order.

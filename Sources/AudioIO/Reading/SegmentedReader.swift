@@ -41,6 +41,8 @@ package struct SegmentedReader<Work: SegmentWork>: ~Copyable {
   /// Number of frames so far that couldn't be decoded although the file continues after them; they are returned as
   /// silence.
   package private(set) var lostFrames: Int64 = 0
+  /// Samples so far that exceed full scale; see `AudioReader`.
+  package private(set) var excess = Excess()
   /// Whether several readers are decoding.
   package private(set) var isParallel = false
 
@@ -102,6 +104,7 @@ package struct SegmentedReader<Work: SegmentWork>: ~Copyable {
       position += next.frames
       nonFiniteSamples += next.nonFiniteSamples
       lostFrames += next.lostFrames
+      excess.add(next.excess)
       (tail, endsWithTail) = (next.tail, next.endsFile)
       try result(made)
       return Int(next.frames)
@@ -109,6 +112,7 @@ package struct SegmentedReader<Work: SegmentWork>: ~Copyable {
     if isAtEnd { return 0 }
     let got = try reader.readInt16(samples)
     (position, nonFiniteSamples, lostFrames) = (reader.position, reader.nonFiniteSamples, reader.lostFrames)
+    excess = reader.excess
     return got
   }
 
@@ -185,6 +189,7 @@ private struct SegmentSource<Work: SegmentWork>: Sendable {
   ) -> DecodedSegment<Work.Result>? {
     do { try reader.seek(to: start) } catch { return nil }
     let (nonFinite, lost) = (reader.nonFiniteSamples, reader.lostFrames)
+    reader.excess = Excess()
     let headCount = Int(tailFrames) * reader.format.channels
     var segment = DecodedSegment<Work.Result>()
     work.begin(at: start)
@@ -196,6 +201,7 @@ private struct SegmentSource<Work: SegmentWork>: Sendable {
     guard segment.frames > 0, !queue.isCancelled else { return nil }
     segment.nonFiniteSamples = reader.nonFiniteSamples - nonFinite
     segment.lostFrames = reader.lostFrames - lost
+    segment.excess = reader.excess
     let goesOn =
       isWhole
       && decode(to: start + frames + tailFrames, &reader, queue) { samples in

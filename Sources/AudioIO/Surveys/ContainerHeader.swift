@@ -5,7 +5,7 @@ import Glibc
 //
 //   RIFF/WAVE, RF64   "RIFF" size "WAVE" (id size bytes, padded to even)*  "fmt ": tag, channels, rate, …, block
 //                     align; "data": samples. RF64 keeps the 64-bit data size in "ds64" at offset 8 of its content.
-//                      align; "data": samples. RF64 keeps the 64-bit data size in "ds64", at offset 8 of its content.
+//   AIFF, AIFF-C      "FORM" size "AIFF" (id size bytes, padded to even)*  "COMM": channels, frames, bits, rate as
 //                     an 80-bit float; "SSND": offset, block size, samples. COMM's frames are converted to bytes.
 //   W64               for every chunk a GUID and a 64-bit size that includes these 24 bytes, padded to 8; a GUID begins
 //                     with the letters of the RIFF chunk, in lower case. "riff" and "wave" occupy the first 40 bytes.
@@ -28,6 +28,12 @@ package struct ContainerHeader: Sendable, Equatable {
   /// Bytes after the promised samples of a WAV, RF64, AIFF, or AU file that don't form a chunk. They may be sound
   /// written after the header was.
   package private(set) var strayBytes: Int64 = 0
+
+  /// Whether a WAV file's samples are coded in blocks, and one byte remains: the padding to an even length, which some
+  /// encoders count.
+  private(set) var countsPadding = false
+  /// Whether a WAV file has GSM 6.10.
+  private(set) var isGSM = false
 
   /// Whether the first bytes identify the format. False for an MP3 with other data before its first frame.
   private(set) var beginsWithMark = true
@@ -94,6 +100,7 @@ package struct ContainerHeader: Sendable, Equatable {
 
   private mutating func readRIFF(_ file: borrowing HeaderFile) throws(AudioIOError) {
     var longDataBytes: Int64?
+    var blockBytes: Int64?
     for chunk in try file.chunks(bigEndian: false) {
       let content = try file.bytes(at: chunk.offset, count: 24)
       switch chunk.id {
@@ -102,8 +109,12 @@ package struct ContainerHeader: Sendable, Equatable {
         guard channels == nil else { continue }
         channels = content.little(2, bytes: 2).map(Int.init)
         sampleRate = content.little(4, bytes: 4)
+        // Microsoft's and IMA's ADPCM, and GSM 6.10.
+        if [0x02, 0x11, 0x31].contains(content.little(0, bytes: 2)) { blockBytes = content.little(12, bytes: 2) }
+        isGSM = content.little(0, bytes: 2) == 0x31
       case "data":
         declaredDataBytes = chunk.size == 0xFFFF_FFFF ? longDataBytes ?? chunk.size : chunk.size
+        if let blockBytes, blockBytes > 1 { countsPadding = (declaredDataBytes ?? 0) % blockBytes == 1 }
         presentDataBytes = max(file.size - chunk.offset, 0)
         dataOffset = chunk.offset
         strayBytes = try file.strayBytes(after: declaredDataBytes ?? 0, from: chunk.offset, bigEndian: false)
@@ -184,6 +195,12 @@ private let text = "text"
 /// others.
 private func describe(_ magic: ArraySlice<UInt8>) -> String? {
   if magic.dropFirst(4).prefix(4) == "ftyp" { return "an MP4, M4A or MOV file" }
+  if ["styp", "sidx", "moof"].contains(where: { magic.dropFirst(4).prefix(4) == $0 })
+    || magic.starts(with: [0x1F, 0x43, 0xB6, 0x75])
+  {
+    return "a segment of a stream (DASH or HLS) without its initialization segment, which describes the sound: upload "
+      + "that segment and those that follow it, joined into one file"
+  }
   if magic.starts(with: [0x1A, 0x45, 0xDF, 0xA3]) { return "a WebM or Matroska file" }
   if magic.starts(with: [0x30, 0x26, 0xB2, 0x75]) { return "a Windows Media file" }
   if magic.prefix(5) == "#!AMR" { return "an AMR file" }

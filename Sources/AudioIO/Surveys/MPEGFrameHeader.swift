@@ -25,6 +25,10 @@ struct MPEGFrameHeader: Sendable {
   /// Version, layer, sample rate, and whether the frame is mono: the properties shared by all frames of a stream.
   var identity: UInt32 { word & 0x1E_0C00 | (isMono ? 1 : 0) }
 
+  /// Whether players begin with this frame if `next` follows it. ffmpeg, and the browsers that use it, skip frames
+  /// until two agree in these bits: sync, version, layer, sample rate, mode, copyright, original, emphasis.
+  func beginsSound(before next: UInt32) -> Bool { (word ^ next) & 0xFFFE_0CCF == 0 }
+
   /// The header's bit rate field.
   var bitRateIndex: UInt32 { word >> 12 & 15 }
 

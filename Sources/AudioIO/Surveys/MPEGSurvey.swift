@@ -6,6 +6,9 @@
 // So the frames are counted here by stepping from one to the next. Anything else between them (tags, pictures, damage)
 // is skipped byte by byte. Any two bytes may look like a frame, so one there counts only if a similar one follows. A
 // new stream begins with a counting frame or with frames of another kind.
+//
+// Players look for the first counting frame only where the tags end. If other bytes precede it, it is a frame of
+// silence to them, and the encoder's delay is played, so that is how it counts here.
 
 /// The streams found in the bytes of an MP3 file.
 struct MPEGSurvey: Sendable {
@@ -24,8 +27,12 @@ struct MPEGSurvey: Sendable {
   private(set) var isNearlyAllFrames = false
   /// Bytes before the first frame that don't belong to a tag.
   private(set) var leadingBytes: Int64 = 0
+  /// Bytes after the last frame, if they are most of the file.
+  private(set) var trailingBytes: Int64 = 0
   /// Up to this number of leading bytes is accepted, whatever they are.
   private static let leadingLimit: Int64 = 65_536
+  /// With this number of frames at its beginning, a file is sound, however much else follows.
+  private static let certainFrames: Int64 = 64
   private var rangeCount = 0
 
   /// Reads the whole file at `path`, at the speed of the disk.
@@ -50,7 +57,13 @@ struct MPEGSurvey: Sendable {
         isCut = true
         break
       }
-      let mark = try MPEGStream.countMark(header, &file, at: offset)
+      let mark = streams.isEmpty && passed > 0 ? nil : try MPEGStream.countMark(header, &file, at: offset)
+      if mark == nil, streams.allSatisfy({ $0.frames == 0 }), offset - begin < Self.leadingLimit,
+        let next = try file.word(at: offset + Int64(header.length)), !header.beginsSound(before: next)
+      {
+        (offset, last) = (offset + Int64(header.length), header)
+        continue
+      }
       if mark != nil || identity != header.identity {
         guard streams.count < Self.streamLimit else { break }
         streams.append(MPEGStream(header: header))
@@ -72,11 +85,17 @@ struct MPEGSurvey: Sendable {
       (end, last, passed) = (offset, header, 0)
     }
     let leading = leadingBytes <= Self.leadingLimit ? leadingBytes : 0
-    isMostlyFrames = covered > (file.size - begin - leading) / 2
     isNearlyAllFrames = 19 * foreignBytes <= covered
     // Drops pairs of frames found in a picture and the remains of a cut stream.
     let isOnly = streams.count == 1
     streams.removeAll { $0.frames < 4 && !isOnly }
+    isMostlyFrames = covered > (file.size - begin - leading) / 2
+    if !isMostlyFrames, let first = streams.first, first.frames >= Self.certainFrames {
+      let ranges = streams.flatMap(\.ranges)
+      let (sound, end) = (ranges.map { Int64($0.count) }.reduce(0, +), ranges.last?.upperBound ?? begin)
+      isMostlyFrames = 19 * (end - begin - leading - sound) <= sound
+      if isMostlyFrames { (trailingBytes, foreignBytes, isCut) = (file.size - end, 0, false) }
+    }
   }
 
   /// Returns the offset of the first frame in a file that was cut out of a stream or begins with other bytes: the first

@@ -2,6 +2,8 @@
 // bytes to read.
 //
 //   WAV whose data size is 0, left by a recorder that crashed   decodes nothing. The size is corrected.
+//   WAV of ADPCM whose size counts the padding, and of GSM      decodes another block. The size is corrected, or the
+//                                                               frames of whole blocks are counted.
 //   MP3 of varying rate without a count (see MPEGSurvey)        guesses from the first frames' bit rate: decodes 82 s
 //                                                               of 600. A frame with the true count is put first.
 //   MPEG layers I and II                                        assumes the first frame's bit rate. The frames are
@@ -72,6 +74,8 @@ package struct SoundMap: Sendable {
     package internal(set) var leadingBytes: Int64 = 0
     /// Bytes between the frames of an MP3 that belong to none of them.
     package internal(set) var foreignBytes: Int64 = 0
+    /// Bytes after the last frame of an MP3, if they are most of the file.
+    package internal(set) var trailingBytes: Int64 = 0
     /// Frames missing from a FLAC file, according to their numbers; silence replaces them.
     package internal(set) var missingFrames: Int64 = 0
   }
@@ -116,15 +120,22 @@ package struct SoundMap: Sendable {
   }
 
   private mutating func surveyWave(_ path: String) throws(AudioIOError) {
-    guard header.declaredDataBytes == 0, let present = header.presentDataBytes, present > 0,
-      let dataOffset = header.dataOffset, dataOffset < 1 << 20
+    guard let declared = header.declaredDataBytes, let present = header.presentDataBytes, present > 0,
+      declared == 0 || header.isGSM || header.countsPadding && declared <= present, let dataOffset = header.dataOffset,
+      dataOffset < 1 << 20
     else { return }
-    let size = UInt32(clamping: present)
+    let length = declared == 0 ? present : header.isGSM ? min(declared, present) : declared - 1
+    // libsndfile counts the padding of blocks of 65 bytes, each of 320 frames, as another block.
+    let frames = header.isGSM ? length / 65 * 320 : nil
+    guard declared == 0 || !header.isGSM else {
+      return streams = [Stream(source: .file, start: 0, frames: frames)]
+    }
+    let size = UInt32(clamping: length)
     let sizeBytes = (0..<4).map { UInt8(truncatingIfNeeded: size >> (8 * UInt32($0))) }
     let pieces: [FilePiece] = [
-      .range(0..<dataOffset - 4), .bytes(sizeBytes), .range(dataOffset..<dataOffset + present),
+      .range(0..<dataOffset - 4), .bytes(sizeBytes), .range(dataOffset..<dataOffset + length),
     ]
-    streams = [Stream(source: .pieces(pieces), start: 0, frames: nil)]
+    streams = [Stream(source: .pieces(pieces), start: 0, frames: frames)]
   }
 
   private mutating func surveyFLAC(_ path: String, at begin: Int64) throws(AudioIOError) {
@@ -158,6 +169,7 @@ package struct SoundMap: Sendable {
     findings.leadingBytes = survey.leadingBytes
     findings.lacksEnd = survey.isCut
     findings.foreignBytes = survey.foreignBytes
+    findings.trailingBytes = survey.trailingBytes
     choose(all, kind: { "\($0.header.sampleRate) \($0.header.channels)" }, rate: \.header.sampleRate, frames: \.samples)
     {
       .mpeg($0)
@@ -225,6 +237,7 @@ package struct SoundMap: Sendable {
   /// Returns where a stream ends in the recording, or nil if only its decoder can tell.
   func end(of number: Int) -> Int64? {
     let stream = streams[number]
+    if header.isGSM { return stream.frames }
     if case .mpeg = stream.source { return stream.frames.map { stream.start + $0 } }
     return number + 1 < streams.count ? streams[number + 1].start : nil
   }

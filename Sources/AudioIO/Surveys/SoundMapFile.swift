@@ -6,11 +6,11 @@ import Glibc
 //
 // Little-endian 64-bit words:
 //   0  "SWSNDMAP"                3  checksum of the words from 4 on: FNV-1a, a word at a time
-//   1  version, 4                4  findings: streams, streams left out, their seconds (bits of a double), flags
+//   1  version, 5                4  findings: streams, streams left out, their seconds (bits of a double), flags
 //   2  bytes of the sound file      (1 lacks its end, 2 lacks its length, 4 wrong count), promised, found, foreign
 //                                   bytes,
-//                                  missing frames, leading bytes
-//  13  number of streams, then each: its first frame, its frames or −1, and
+//                                  missing frames, leading bytes, trailing bytes
+//  14  number of streams, then each: its first frame, its frames or −1, and
 //        pieces   0, number of ranges, first byte and end of each
 //        MPEG     1, first frame's header, frames, claimed frames or −1, flags (1 varying, 2 tells delay), delay,
 //                 addition, number of ranges, first byte and end of each, number of entries, each
@@ -19,7 +19,7 @@ import Glibc
 
 extension SoundMap {
   private static let magic: Int64 = 0x50_414D_444E_53_5753  // "SWSNDMAP", first letter in the lowest byte
-  private static let version: Int64 = 4
+  private static let version: Int64 = 5
   /// Larger than any map; whatever is at its path may be of any size.
   private static let byteLimit = 64 << 20
 
@@ -106,7 +106,7 @@ extension SoundMap.Findings {
     let flags = (lacksEnd ? 1 : 0) | (lacksLength ? 2 : 0) | (wrongCount == nil ? 0 : 4)
     words.append([
       Int64(streams), Int64(streamsLeftOut), Int64(bitPattern: secondsLeftOut.bitPattern), Int64(flags),
-      wrongCount?.promised ?? 0, wrongCount?.found ?? 0, foreignBytes, missingFrames, leadingBytes,
+      wrongCount?.promised ?? 0, wrongCount?.found ?? 0, foreignBytes, missingFrames, leadingBytes, trailingBytes,
     ])
   }
 
@@ -114,14 +114,14 @@ extension SoundMap.Findings {
     guard let streams = words.next(in: 1...8192), let leftOut = words.next(in: 0...8192), let seconds = words.next(),
       let flags = words.next(in: 0...7), let promised = words.next(), let found = words.next(),
       let foreign = words.next(in: 0...Int64.max), let missing = words.next(in: 0...Int64.max),
-      let leading = words.next(in: 0...Int64.max)
+      let leading = words.next(in: 0...Int64.max), let trailing = words.next(in: 0...Int64.max)
     else { return nil }
     self.streams = Int(streams)
     streamsLeftOut = Int(leftOut)
     secondsLeftOut = Double(bitPattern: UInt64(bitPattern: seconds))
     (lacksEnd, lacksLength) = (flags & 1 != 0, flags & 2 != 0)
     wrongCount = flags & 4 != 0 ? SoundMap.WrongCount(promised: promised, found: found) : nil
-    (foreignBytes, missingFrames, leadingBytes) = (foreign, missing, leading)
+    (foreignBytes, missingFrames, leadingBytes, trailingBytes) = (foreign, missing, leading, trailing)
   }
 }
 
