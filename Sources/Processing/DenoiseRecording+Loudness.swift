@@ -37,7 +37,7 @@ extension DenoiseRecording {
     guard let sourceFormat = pair.format else { preconditionFailure("a cleaned sound has a format") }
     let format = try audio { () throws(AudioIOError) in try parameters.format.format(for: sourceFormat) }
     let normalized = try NormalizeLoudness(
-      source: between, output: output, format: format, tagsSource: source, pyramid: pyramid,
+      source: between, output: output, format: format, tags: tags, pyramid: pyramid,
       findsNoiseRegions: findsNoiseRegions, encoding: encoding,
       isLossy: isLossy ?? (format.codec.sampleKind == .lossy), target: target, cleaned: cleaned
     ).run { report(Self.cleaningShare + (1 - Self.cleaningShare) * min($0, 0.999), $1) }
@@ -45,6 +45,7 @@ extension DenoiseRecording {
     outcome.clippedSamples = normalized.clippedSamples
     outcome.noiseRegions = normalized.noiseRegions
     outcome.loudness = LoudnessChange(target: target, before: before, after: normalized.loudness)
+    outcome.warnings += Warning.ofFile(leftOut: normalized.leftOut)
     outcome.warnings += Warning.ofLoudness(normalized.loudness, target: target).map { [$0] } ?? []
     return outcome
   }

@@ -52,6 +52,8 @@ struct DenoiseRecording {
   var isDurable = true
   /// Whether to use a second core, which doesn't change the result.
   var usesSecondThread = false
+  /// Texts for a result whose source has none, because it is a working copy.
+  var texts: FileTags?
   /// Also receives the result, to put it into a copy of the source; nil for none.
   var encoding: (any CleanedFile)?
   /// Measures both sounds, whose loudness is about to be changed: the output is a WAV file of floats. nil for an
@@ -160,7 +162,17 @@ struct DenoiseRecording {
       link: learns ? kept.link ?? ChannelLink(channels: format.channels) : nil,
       noiseRegions: target.noiseRegions, clippedSamples: target.clippedSamples, noiseLevel: levels?.levels,
       voice: denoiser?.voiceUsed,
-      warnings: warnings + (learnt?.warnings ?? []) + removalWarnings + (sound.warning.map { [$0] } ?? []))
+      warnings: warnings + Warning.overFullScale(target.excess) + Warning.ofFile(leftOut: target.leftOut)
+        + (learnt?.warnings ?? []) + removalWarnings
+        + (sound.warning.map { [$0] } ?? []))
+  }
+
+  /// The source's tags, or those of its original; none for what isn't a recording of its own.
+  var tags: SoundTags {
+    guard measuring == nil, window == nil else { return SoundTags() }
+    var tags = SoundTags(path: source)
+    if let texts { tags.add(texts) }
+    return tags
   }
 
   /// Returns the format of the file to write.
@@ -195,25 +207,31 @@ private struct DenoisedFile: ~Copyable {
   private var requantiser: Requantiser
   private var samples: [Float] = []
   private let channels: Int
+  private let isFloat: Bool
+  /// Samples of the result beyond full scale, if its users get floats.
+  private(set) var excess = Excess()
   /// The number of frames written.
   private(set) var frames: Int64 = 0
 
   var readyFrames: Int64 { files.readyFrames }
   var clippedSamples: Int64 { requantiser.clippedSamples + files.clippedSamples }
   var noiseRegions: [NoiseRegion]? { files.noiseRegions }
+  var leftOut: [String] { files.leftOut }
 
   init(_ job: DenoiseRecording, source: AudioFormat, expectedFrames: Int64) throws(ProcessingError) {
     let audio = try Processing.audio { () throws(AudioIOError) in
       try AudioWriter(
         creating: job.output, or: job.opened.output, format: job.format(for: source), expectedFrames: expectedFrames,
-        tags: SoundTags(path: job.source))
+        tags: job.tags)
     }
+    let isFloat = job.encoding == nil && job.measuring == nil && audio.format.codec.sampleKind == .float
     let requantiser = Requantiser(
       audio.format.codec.sampleKind, changesNothing: !job.parameters.removesNoise,
       isResidue: job.parameters.settings.output == .residue)
     let files = try SoundWriter(audio, pyramid: job.pyramid, of: source, findsNoiseRegions: job.findsNoiseRegions)
     self.requantiser = requantiser
     self.files = files
+    self.isFloat = isFloat
     encoding = job.encoding
     measuring = job.measuring
     channels = source.channels
@@ -227,6 +245,7 @@ private struct DenoisedFile: ~Copyable {
     requantise(cleaned, original, number)
     let samples = self.samples
     try files.append(samples.span.extracting(0..<cleaned.count))
+    if isFloat { excess.count(samples.span.extracting(0..<cleaned.count)) }
     try encoding?.append(samples.span.extracting(0..<cleaned.count))
     measuring?.append(original, samples.span.extracting(0..<cleaned.count))
     frames += Int64(cleaned.count / channels)

@@ -47,8 +47,8 @@ struct NormalizeLoudness {
   /// The audio file to write, and its format.
   let output: String
   let format: AudioFormat
-  /// The file to copy tags from.
-  let tagsSource: String
+  /// The tags to write.
+  let tags: SoundTags
   /// The result's pyramid file; nil for none.
   let pyramid: String?
   let findsNoiseRegions: Bool
@@ -67,6 +67,8 @@ struct NormalizeLoudness {
     var clippedSamples: Int64
     var noiseRegions: [NoiseRegion]?
     var loudness: MeasuredLoudness
+    /// Names of what the file can't hold of its tags.
+    var leftOut: [String]
   }
 
   /// The gain and the limiter's ceiling, in dB.
@@ -115,7 +117,7 @@ struct NormalizeLoudness {
     _ settings: Settings, _ progress: (Double, Int64) -> Void
   ) throws(ProcessingError) -> Outcome {
     let meter = LoudnessMeter(sampleRate: format.sampleRate, channels: format.channels)
-    let (output, format, tags) = (output, format, SoundTags(path: tagsSource))
+    let (output, format, tags) = (output, format, tags)
     let frames = try audio { () throws(AudioIOError) in try AudioReader(path: source, limits: .none) }.claimedFrames
     let file = try audio { () throws(AudioIOError) in
       try AudioWriter(creating: output, format: format, expectedFrames: frames ?? .max, tags: tags)
@@ -140,7 +142,7 @@ struct NormalizeLoudness {
     try files.finish()
     return Outcome(
       frames: number / Int64(format.channels), clippedSamples: requantiser.clippedSamples + files.clippedSamples,
-      noiseRegions: files.noiseRegions, loudness: meter?.loudness ?? cleaned)
+      noiseRegions: files.noiseRegions, loudness: meter?.loudness ?? cleaned, leftOut: files.leftOut)
   }
 
   /// Passes all samples of the source, with gain and limiter, to `body`.

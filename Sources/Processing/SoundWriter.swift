@@ -17,6 +17,8 @@ struct SoundWriter: ~Copyable {
   private(set) var readyFrames: Int64 = 0
   /// The number of samples that exceeded full scale and were clipped.
   private(set) var clippedSamples: Int64 = 0
+  /// Names of what the sound's file can't hold of its tags.
+  let leftOut: [String]
   /// The noise regions, best first; nil before `finish`, or if they aren't searched for.
   private(set) var noiseRegions: [NoiseRegion]?
 
@@ -38,6 +40,7 @@ struct SoundWriter: ~Copyable {
       }
       waveform = consume writer
     }
+    leftOut = audio?.leftOut ?? []
     self.audio = consume audio
     self.waveform = consume waveform
     finder = findsNoiseRegions ? NoiseRegionFinder(sampleRate: sound.sampleRate, channels: sound.channels) : nil

@@ -28,6 +28,8 @@ package struct TrimRecording {
   /// The result's pyramid file.
   let pyramid: String
   var limits = AudioLimits()
+  /// Texts for a result whose source has none, because it is a working copy.
+  var texts: FileTags?
   /// Also receives the result, to put it into a part of a video; nil for none.
   var encoding: (any CleanedFile)?
 
@@ -60,7 +62,10 @@ package struct TrimRecording {
       }
     }
     let expected = known ?? Int64(part.count)
-    let (path, tags) = (output, SoundTags(path: source))
+    let path = output
+    var tags = SoundTags(path: source)
+    if let texts { tags.add(texts) }
+    tags.cut(from: part.lowerBound, count: Int64(part.count))
     let file = try audio { () throws(AudioIOError) in
       try AudioWriter(creating: path, format: Self.format(for: format), expectedFrames: expected, tags: tags)
     }
@@ -80,8 +85,9 @@ package struct TrimRecording {
     progress(WorkerProgress(fraction: 1, readyFrames: written, totalFrames: written, estimatedFrames: nil))
     let warnings = Warning.ofReading(
       map, claimedFrames: claimed, decodedFrames: nil, nonFiniteSamples: reader.nonFiniteSamples,
-      lostFrames: reader.lostFrames)
-    return TrimOutcome(frames: written, noiseRegions: files.noiseRegions, warnings: warnings)
+      lostFrames: reader.lostFrames, excess: reader.excess)
+    return TrimOutcome(
+      frames: written, noiseRegions: files.noiseRegions, warnings: warnings + Warning.ofFile(leftOut: files.leftOut))
   }
 
   /// Copies samples with all their bits; a 32-bit float has room for those of integers up to 24 bits.

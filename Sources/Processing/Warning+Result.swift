@@ -98,8 +98,8 @@ extension Warning {
   /// Whether a warning is about something that cleaning changed.
   package static func isOfResult(_ code: String) -> Bool {
     [
-      "format_changed", "lossy_result", "tracks_left_out", "dc_offset", "loudness_missed", "profile_bands",
-      "profile_channels", "not_speech", "noise_has_speech", "noise_not_found",
+      "format_changed", "lossy_result", "tracks_left_out", "chunks_left_out", "over_full_scale", "dc_offset",
+      "loudness_missed", "profile_bands", "profile_channels", "not_speech", "noise_has_speech", "noise_not_found",
     ].contains(code)
   }
 

@@ -109,7 +109,7 @@ extension WorkerRequest {
         parameters: work.parameters, limits: limits, findsNoiseRegions: work.findsNoiseRegions,
         profilePath: work.profilePath, opened: opened, knownRegions: work.noiseRegions, window: work.window,
         isDurable: work.isDurable,
-        usesSecondThread: threadCount > 1, encoding: cleaned, weights: weights)
+        usesSecondThread: threadCount > 1, texts: work.texts, encoding: cleaned, weights: weights)
       var outcome =
         if let target = work.parameters.loudness {
           try recording.run(
@@ -151,7 +151,7 @@ extension WorkerRequest {
     return { (progress) throws(ProcessingError) in
       var outcome = try TrimRecording(
         source: sound(decoding, work.copy, progress), window: work.window, output: work.output, pyramid: work.pyramid,
-        limits: limits, encoding: copied
+        limits: limits, texts: work.texts, encoding: copied
       ).run(progress: progress)
       if let kept { outcome.warnings += Warning.leftOut(kept) }
       outcome.lacksPictures = kept?.lacksPictures ?? false

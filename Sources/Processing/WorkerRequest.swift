@@ -179,6 +179,8 @@ package struct DenoiseWork: Codable, Sendable, Equatable {
   package var profilePath: String?
   /// The source's noise regions, best first; nil if they aren't known.
   package var noiseRegions: [NoiseRegion]?
+  /// Texts for a result whose source has none, because it is a working copy.
+  package var texts: FileTags?
   /// Whether to look for noise regions in the result.
   package var findsNoiseRegions: Bool
   /// Whether to wait until the result is on disk.
@@ -212,6 +214,8 @@ package struct TrimWork: Codable, Sendable, Equatable {
   package var copy: WorkingCopy?
   /// The part of a file that ffmpeg reads, with its pictures; nil if there is only the audio file.
   package var replacement: DenoiseWork.Replacement?
+  /// Texts for a result whose source has none, because it is a working copy.
+  package var texts: FileTags?
 
   /// Creates a value from its parts.
   package init(_ window: TimeWindow, output: String, pyramid: String) {

@@ -6,25 +6,39 @@ package struct FileTags: Codable, Sendable, Hashable {
   package var timeReference: Int64?
   /// The picture of the front, or else the first one.
   package var cover: FileCover?
+  /// The names of other tags, for telling what a copy lacks; nil if there are none.
+  package private(set) var others: [String]?
 
   /// Maximum length of a text, in bytes.
   package static let textLimit = 4096
 
+  /// Maximum number of other names, and their length in bytes.
+  private static let (nameCount, nameLimit) = (64, 40)
+
   /// Creates tags of nothing.
   package init() {}
+
+  /// Adds the name of another tag; characters that aren't printable ASCII become dots.
+  package mutating func note(_ name: String) {
+    let plain = name.unicodeScalars.prefix(Self.nameLimit).map { (" "..."~").contains($0) ? $0 : "." }
+    let name = String(String.UnicodeScalarView(plain))
+    guard !name.isEmpty, others?.count ?? 0 < Self.nameCount, others?.contains(name) != true else { return }
+    others = (others ?? []) + [name]
+  }
 
   /// Whether a service could have stored this of a file of this length.
   package func isPlausible(fileBytes: Int64) -> Bool {
     let texts = [title, artist, album, albumArtist, composer, date, track, genre, comment, language, encoder]
     return texts.allSatisfy { ($0?.utf8.count ?? 0) <= Self.textLimit } && timeReference ?? 0 >= 0
-      && cover?.isPlausible(fileBytes: fileBytes) ?? true
+      && cover?.isPlausible(fileBytes: fileBytes) ?? true && others?.count ?? 0 <= Self.nameCount
+      && others?.allSatisfy { $0.utf8.count <= Self.nameLimit } ?? true
   }
 
-  /// Whether there is nothing but perhaps a cover.
+  /// Whether there is nothing to show but perhaps a cover.
   package var isEmpty: Bool {
-    var others = self
-    others.cover = nil
-    return others == FileTags()
+    var shown = self
+    (shown.cover, shown.others) = (nil, nil)
+    return shown == FileTags()
   }
 }
 

@@ -102,11 +102,11 @@ struct DenoiseRecordingTests {
     file.replaceSubrange(4..<8, with: (0..<4).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) })
     _ = try folder.file("in", file)
     let tags = SoundTags(path: folder("in"))
-    #expect(tags != SoundTags())
+    #expect(!tags.texts.isEmpty)
     try denoise(format: format)
-    #expect(SoundTags(path: folder("out")) == tags)
+    #expect(SoundTags(path: folder("out")).texts == tags.texts)
     _ = try ConvertRecording(source: folder("in"), output: folder("other"), format: .flac).run { _ in }
-    #expect(SoundTags(path: folder("other")) == tags)
+    #expect(SoundTags(path: folder("other")).texts == tags.texts)
   }
 
   @Test(

@@ -19,6 +19,26 @@ struct WarningTests {
   @Test("seconds left out are rounded to tenths")
   func leftOut() { #expect(Warning.leftOut(2, seconds: 0.26).detail.hasSuffix("they are left out (0.3 s).")) }
 
+  @Test(
+    "tags that a result lacks are named, and ReplayGain always",
+    arguments: [
+      ("asf", "wav", false, ["album artist", "composer", "MOOD", "the cover", "REPLAYGAIN_TRACK_GAIN"]),
+      ("wav", "rf64", false, ["REPLAYGAIN_TRACK_GAIN"]), ("mkv", "mkv", true, ["REPLAYGAIN_TRACK_GAIN"]),
+      ("mp4", "mp4", true, ["MOOD", "REPLAYGAIN_TRACK_GAIN"]),
+      ("mp3", "aiff", false, ["album artist", "composer", "track", "MOOD", "the cover", "REPLAYGAIN_TRACK_GAIN"]),
+      ("ts", "ts", true, ["title", "album artist", "composer", "track", "MOOD", "REPLAYGAIN_TRACK_GAIN"]),
+    ])
+  func tags(source: String, container: String, isCopied: Bool, names: [String]) {
+    var tags = FileTags()
+    (tags.title, tags.albumArtist, tags.composer, tags.track, tags.encoder) = ("a", "b", "c", "3/9", "e")
+    tags.cover = FileCover(type: "image/png", offset: 0, bytes: 1, width: 1, height: 1)
+    for name in ["replaygain_track_gain".uppercased(), "MOOD", "MOOD"] { tags.note(name) }
+    let target = TagTarget(container, from: source, isCopied: isCopied)
+    #expect(target.leftOut(tags) == names)
+    #expect(Warning.ofTags(tags, in: target).map(\.code) == ["tags_left_out"])
+    #expect(Warning.ofTags(nil, in: target).isEmpty && Warning.ofTags(FileTags(), in: target).isEmpty)
+  }
+
   @Test("frames that a file lacks are reported, whether or not the reader has noticed")
   func missing() throws {
     let folder = try TemporaryFolder()

@@ -47,6 +47,24 @@ final class EncodedFile {
     try check()
   }
 
+  /// Adds chunks to the end of a complete WAV or RF64 file. Throws `.writeFailed` if a WAV file would become too long.
+  func addChunks(_ chunks: [UInt8]) throws(AudioIOError) {
+    try check()
+    let end = seek(to: 0, from: SEEK_END)
+    let bytes = [UInt8](repeating: 0, count: Int(end % 2)) + chunks
+    var mark: [UInt8] = [0, 0, 0, 0]
+    guard unsafe pread(descriptor, &mark, 4, 0) == 4 else { throw .system(operation: "read", errno: errno) }
+    let length = end + Int64(bytes.count) - 8
+    let isLong = mark.elementsEqual("RF64".utf8)
+    guard isLong || length <= 0xFFFF_FFFF else { throw .writeFailed(code: 0, reason: "wav files end at 4 GiB") }
+    _ = unsafe bytes.withUnsafeBytes { unsafe write($0) }
+    // RF64 says it in its chunk “ds64”.
+    _ = seek(to: isLong ? 20 : 4, from: SEEK_SET)
+    let field = (0..<(isLong ? 8 : 4)).map { UInt8(truncatingIfNeeded: length >> (8 * Int64($0))) }
+    _ = unsafe field.withUnsafeBytes { unsafe write($0) }
+    try check()
+  }
+
   private func write(_ bytes: UnsafeRawBufferPointer) -> Int {
     var done = 0
     while done < bytes.count {

@@ -142,6 +142,20 @@ struct SndfileHandle: ~Copyable {
   /// Sets a text tag. Call this before writing the first sample.
   func setText(_ kind: Int32, _ text: [CChar]) { _ = unsafe sf_set_string(file, kind, text) }
 
+  /// What each channel is, in libsndfile's numbers; empty if the file doesn't say.
+  var channelMap: [Int32] {
+    var map = [Int32](repeating: 0, count: Int(info.channels))
+    let size = Int32(map.count * MemoryLayout<Int32>.size)
+    return unsafe sf_command(file, Int32(SFC_GET_CHANNEL_MAP_INFO), &map, size) != 0 ? map : []
+  }
+
+  /// Sets what each channel is. Call this before writing the first sample. Returns false if the file can't say it.
+  func setChannelMap(_ map: [Int32]) -> Bool {
+    var map = map
+    let size = Int32(map.count * MemoryLayout<Int32>.size)
+    return unsafe !map.isEmpty && sf_command(file, Int32(SFC_SET_CHANNEL_MAP_INFO), &map, size) != 0
+  }
+
   /// Sets the compression, 0 (best quality) … 1 (smallest file), for codecs that offer a choice.
   func setCompression(_ level: Double) {
     var level = level

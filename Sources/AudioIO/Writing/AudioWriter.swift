@@ -8,8 +8,12 @@ package struct AudioWriter: ~Copyable {
   package let format: AudioFormat
   /// Number of samples beyond full scale that were clipped.
   package private(set) var clippedSamples: Int64 = 0
+  /// Names of what the file can't hold of its tags, besides texts.
+  package let leftOut: [String]
 
   private let target: EncodedFile
+  /// What is added behind the sound.
+  private let chunks: [UInt8]
   private let file: SndfileHandle
   private let framesPerWrite: Int
   private var order: ChannelOrder?
@@ -31,11 +35,16 @@ package struct AudioWriter: ~Copyable {
     guard Self.canWrite(format) else { throw .unwritable(format) }
     let target = if let file { try EncodedFile(replacing: file) } else { try EncodedFile(creating: path) }
     let file: SndfileHandle
-    do { file = try SndfileHandle(writing: target, info: format.sndfileInfo) } catch {
+    var info = format.sndfileInfo
+    // SF_FORMAT_WAVEX in place of SF_FORMAT_WAV, if it can hold the codec.
+    if tags.needsExtensibleHeader(format) { info.format += 0x12_0000 }
+    if !SndfileHandle.canWrite(info) { info = format.sndfileInfo }
+    do { file = try SndfileHandle(writing: target, info: info) } catch {
       throw target.failure ?? .unwritable(format)
     }
     Self.chooseQuality(of: file, codec: format.codec)
-    tags.write(to: file)
+    leftOut = tags.write(to: file, format)
+    chunks = [.wav, .rf64].contains(format.container) ? tags.chunks.bytes : []
     // Long writes overflow the stack of libvorbis inside libsndfile; 4,096 frames are safe and fast. The other codecs
     // save system calls.
     framesPerWrite = format.codec.sampleKind == .lossy ? 4096 : max(4096, 65_536 / format.channels)
@@ -103,7 +112,7 @@ package struct AudioWriter: ~Copyable {
   }
 
   private mutating func encode(_ part: Span<Float>) throws(AudioIOError) {
-    clippedSamples += countBeyondFullScale(part)
+    if format.codec.sampleKind != .float { clippedSamples += countBeyondFullScale(part) }
     let frames = part.count / format.channels
     let written: Int
     switch format.codec.sampleKind {
@@ -193,26 +202,11 @@ package struct AudioWriter: ~Copyable {
     _ = shorts.withMutableSpan(part.count) { quantise16(part, into: &$0) }
   }
 
-  private func countBeyondFullScale(_ part: Span<Float>) -> Int64 {
-    guard format.codec.sampleKind != .float else { return 0 }
-    // Separate lanes, so that the compiler vectorizes the loop.
-    var lanes = InlineArray<16, Int32>(repeating: 0)
-    var start = 0
-    while start + 16 <= part.count {
-      let group = part.extracting(start..<(start + 16))
-      for lane in 0..<16 { lanes[lane] &+= group[lane].magnitude > 1 ? 1 : 0 }
-      start += 16
-    }
-    for index in start..<part.count { lanes[0] &+= part[index].magnitude > 1 ? 1 : 0 }
-    var count: Int64 = 0
-    for lane in 0..<16 { count += Int64(lanes[lane]) }
-    return count
-  }
-
   /// Writes what the encoder still buffers, corrects the header, and makes the file durable if `isDurable` is true.
   package consuming func finish(isDurable: Bool = true) throws(AudioIOError) {
-    let target = self.target
+    let (target, chunks) = (self.target, self.chunks)
     file.close()
+    if !chunks.isEmpty { try target.addChunks(chunks) }
     if isDurable { try target.synchronize() } else { try target.check() }
   }
 }

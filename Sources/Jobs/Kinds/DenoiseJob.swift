@@ -19,6 +19,7 @@ enum DenoiseJob: JobDefinition {
     work.noiseRegions = attempt.source.noiseRegions
     work.pyramid = attempt.path("pyramid")
     work.copy = copy
+    if attempt.source.mediaFacts != nil { work.texts = attempt.source.tags?.copied }
     if profile(of: attempt.job) != nil { work.profilePath = profilePath(of: attempt) }
     if asked.format == .same, let facts = attempt.source.mediaFacts { try work.keepKind(facts, of: attempt) }
     return (work: .denoise(work), source: source)
@@ -66,9 +67,10 @@ enum DenoiseJob: JobDefinition {
   /// the errors of the original file no longer show. Warnings about the source's file that don't concern its sound are
   /// left out.
   private static func warnings(_ cleaned: DenoiseOutcome, _ outcome: JobOutcome) throws(StorageError) -> [Warning] {
-    let told = cleaned.warnings.filter { Warning.isOfSound($0.code) || Warning.isOfResult($0.code) }
+    var told = cleaned.warnings.filter { Warning.isOfSound($0.code) || Warning.isOfResult($0.code) }
     guard let source = try outcome.catalog.recording(outcome.job.recording) else { return told }
     let keepsKind = RowJSON.value(DenoiseParameters.self, from: outcome.job.parameters)?.format == .same
+    told += Warning.ofTags(source.tags, in: try outcome.tagTarget(from: source))
     let changed = keepsKind ? source.mediaFacts.map(Warning.ofKind) ?? source.audioFormat.map(Warning.ofKind) ?? [] : []
     guard let facts = source.mediaFacts else { return told + changed }
     // The source's other tracks are copied to the result.

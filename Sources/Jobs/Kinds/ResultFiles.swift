@@ -16,6 +16,20 @@ struct ResultFiles {
 }
 
 extension JobOutcome {
+  /// What the result's file can hold of the tags of `source`.
+  func tagTarget(from source: Recording) throws(StorageError) -> TagTarget {
+    let replacement =
+      switch request.work {
+      case .denoise(let work): work.replacement
+      case .trim(let work): work.replacement
+      default: nil as DenoiseWork.Replacement?
+      }
+    let made = if let output = job.output { try catalog.recording(output) } else { nil as Recording? }
+    return TagTarget(
+      made?.format.container ?? source.format.container, from: source.format.container,
+      isCopied: replacement?.facts.demuxer != nil)
+  }
+
   /// Makes the files durable and finishes the job together with the recording that it makes. `result` gets the
   /// recording's ID.
   func keep(

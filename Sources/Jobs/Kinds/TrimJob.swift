@@ -29,6 +29,7 @@ package enum TrimJob: JobDefinition {
     var work = TrimWork(
       TimeWindow(start: asked.start, end: asked.end), output: attempt.path("audio"), pyramid: attempt.path("pyramid"))
     work.copy = copy
+    if attempt.source.mediaFacts != nil { work.texts = attempt.source.tags?.copied }
     if let facts = attempt.source.mediaFacts, facts.hasPartOfItsKind {
       work.replacement = .init(of: try attempt.original(), facts, output: work.output)
       work.output = attempt.path("working")
@@ -72,8 +73,9 @@ package enum TrimJob: JobDefinition {
 
   /// The worker's warnings about the sound, and how the result's kind of file differs from the source's.
   private static func warnings(_ trimmed: TrimOutcome, _ outcome: JobOutcome) throws(StorageError) -> [Warning] {
-    let told = trimmed.warnings.filter { Warning.isOfSound($0.code) || Warning.isOfResult($0.code) }
+    var told = trimmed.warnings.filter { Warning.isOfSound($0.code) || Warning.isOfResult($0.code) }
     guard let source = try outcome.catalog.recording(outcome.job.recording) else { return told }
+    told += Warning.ofTags(source.tags, in: try outcome.tagTarget(from: source))
     if let facts = source.mediaFacts {
       guard !facts.hasPartOfItsKind else { return told + Warning.ofKind(facts) }
       let target = try? TrimRecording.format(for: facts.workingFormat)

@@ -35,6 +35,7 @@ extension EmbeddedLabels {
   mutating func add(_ comments: TaggedComments, _ clock: EmbeddedClock) {
     for lyrics in comments.lyrics { addLyrics(Array(lyrics), clock) }
     for (tag, value) in comments.tags { add(tag, value) }
+    for name in comments.others { tags.note(name) }
     if let frames = comments.timeReference { tags.timeReference = frames }
     let (chapters, isDamaged) = comments.chapters(duration: clock.duration)
     if isDamaged { note(.invalid(.chapters, .badTime)) }
@@ -47,6 +48,8 @@ struct TaggedComments {
   private(set) var lyrics: [ArraySlice<UInt8>] = []
   private(set) var tags: [(EmbeddedLabels.Tag, ArraySlice<UInt8>)] = []
   private(set) var timeReference: Int64?
+  /// Names of other tags.
+  private(set) var others: [String] = []
   private var starts: [(number: String, time: ArraySlice<UInt8>)] = []
   private var titles: [String: ArraySlice<UInt8>] = [:]
 
@@ -54,12 +57,20 @@ struct TaggedComments {
     "LYRICS", "UNSYNCEDLYRICS", "UNSYNCED LYRICS", "SYNCEDLYRICS", "WM/LYRICS",
   ]
 
+  /// Pictures, and what writers say of the file itself.
+  private static let namesOfNothing: Set<String> = [
+    "METADATA_BLOCK_PICTURE", "COVERART", "MAJOR_BRAND", "MINOR_VERSION", "COMPATIBLE_BRANDS", "CREATION_TIME",
+    "ITUNSMPB", "VENDOR_ID", "HANDLER_NAME", "ISVBR", "WM/ENCODINGTIME", "WMFSDKVERSION", "WMFSDKNEEDED",
+    "DEVICECONFORMANCETEMPLATE", "DURATION", "ENCODING",
+  ]
+
   /// Adds a tag, unless it has no labels.
   mutating func add(_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) {
-    guard name.count <= 32 else { return }
+    guard name.count <= 64 else { return }
     let name = String(decoding: name, as: UTF8.self).uppercased()
     if Self.namesOfLyrics.contains(name) || name.hasPrefix("LYRICS-") {
       lyrics.append(value)
+      others.append("lyrics")
     } else if let tag = EmbeddedLabels.tag(named: name) {
       if tags.count < 1024 { tags.append((tag, value)) }
     } else if name == "TIME_REFERENCE" {
@@ -67,11 +78,14 @@ struct TaggedComments {
     } else if name.hasPrefix("CHAPTER"), starts.count < LabelLimits.labels {
       let number = name.dropFirst(7).prefix { $0.isASCII && $0.isNumber }
       guard !number.isEmpty else { return }
+      if starts.isEmpty { others.append("chapters") }
       switch name.dropFirst(7 + number.count) {
       case "": starts.append((String(number), value))
       case "NAME": titles[String(number)] = value
       default: break
       }
+    } else if !Self.namesOfNothing.contains(name), others.count < 1024 {
+      others.append(name)
     }
   }
 

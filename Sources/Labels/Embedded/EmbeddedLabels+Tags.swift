@@ -53,10 +53,19 @@ extension EmbeddedLabels {
 
   /// Adds the text of an ID3 frame, which may have several values.
   mutating func addText(of frame: ID3Tag.Frame) {
-    guard let tag = Self.tagsOfFrames[frame.id], !frame.isEncoded, let encoding = frame.content.first,
+    guard !frame.isEncoded, let encoding = frame.content.first,
       var strings = ID3Strings(frame.content.dropFirst(), encoding: encoding)
-    else { return }
-    if frame.id == "COMM", strings.take(3) == nil || !strings.next().isEmpty { return }
+    else { return tags.note(frame.id) }
+    guard let tag = Self.tagsOfFrames[frame.id] else {
+      switch frame.id {
+      case "APIC": return
+      case "USLT", "SYLT": return tags.note("lyrics")
+      case "CHAP", "CTOC": return tags.note("chapters")
+      case "TXXX": return tags.note(String(decoding: strings.next().prefix(FileTags.textLimit), as: UTF8.self))
+      default: return tags.note(frame.id)
+      }
+    }
+    if frame.id == "COMM", strings.take(3) == nil || !strings.next().isEmpty { return tags.note(frame.id) }
     for _ in 0..<32 where !strings.rest.isEmpty { add(tag, strings.next()[...]) }
   }
 
@@ -66,9 +75,8 @@ extension EmbeddedLabels {
     var rest = content.dropFirst(4)
     while rest.count >= 8 {
       let length = ID3Tag.number(rest.dropFirst(4).prefix(4).reversed())
-      if let tag = Self.tagsOfChunks[String(decoding: rest.prefix(4), as: UTF8.self)] {
-        add(tag, text: rest.dropFirst(8).prefix(length))
-      }
+      let name = String(decoding: rest.prefix(4), as: UTF8.self)
+      if let tag = Self.tagsOfChunks[name] { add(tag, text: rest.dropFirst(8).prefix(length)) } else { tags.note(name) }
       rest = rest.dropFirst(8 + length + length % 2)
     }
   }
