@@ -36,6 +36,13 @@ package struct TagTarget: Sendable {
     }
   }
 
+  private var isMP4: Bool { isCopied && ["mp4", "m4a", "mov"].contains(container) }
+
+  /// Whether ffmpeg writes a tag into MP4 and MOV in another way than as text.
+  private static func isOfFilm(_ name: String) -> Bool {
+    name.hasPrefix("LOCATION") || ["TIMECODE", "chapters"].contains(name)
+  }
+
   private var holdsCover: Bool { isCopied || copiesChunks }
 
   /// Returns the names of a source's tags that the result lacks.
@@ -47,7 +54,11 @@ package struct TagTarget: Sendable {
     ].filter { $0.1 != nil }.map(\.0)
     let others = tags.others ?? []
     let gains = others.filter(Self.isGain)
-    let lost = (texts + others.filter { !Self.isGain($0) }).filter { held?.contains($0) == false }
+    // With QuickTime's long keys, ffmpeg writes every tag.
+    let hasLongKeys = isMP4 && others.contains { $0.hasPrefix("COM.APPLE.QUICKTIME.") }
+    let lost = (texts + others.filter { !Self.isGain($0) }).filter { name in
+      !hasLongKeys && held?.contains(name) == false && !(isMP4 && Self.isOfFilm(name))
+    }
     return lost + (tags.cover == nil || holdsCover ? [] : ["the cover"]) + gains
   }
 

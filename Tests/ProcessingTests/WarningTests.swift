@@ -36,6 +36,8 @@ struct WarningTests {
     let target = TagTarget(container, from: source, isCopied: isCopied)
     #expect(target.leftOut(tags) == names)
     #expect(Warning.ofTags(tags, in: target).map(\.code) == ["tags_left_out"])
+    for name in ["LOCATION-ENG", "TIMECODE", "chapters"] { tags.note(name) }
+    #expect(["mp4", "mkv", "rf64"].contains(container) == (target.leftOut(tags) == names))
     #expect(Warning.ofTags(nil, in: target).isEmpty && Warning.ofTags(FileTags(), in: target).isEmpty)
   }
 
