@@ -32,14 +32,17 @@ const codes = /** @type {const} */ ({
 /** The same for the warnings of recordings and tracks of labels. */
 const warnings = /** @type {const} */ ({
   warningCut: "truncated frames_missing",
-  warningLength: "length_unknown longer_than_claimed",
+  warningLength: "length_unknown longer_than_claimed length_misstated",
   warningSkipped: "bytes_left_out leading_bytes foreign_bytes",
   warningStreams: "chained_stream streams_left_out",
+  warningFirst: "audio_tracks_left_out",
   warningPauses: "silence_left_out",
   warningNumbers: "non_finite_samples",
+  warningFull: "over_full_scale",
   warningOffset: "dc_offset",
   warningFormat: "format_changed lossy_result",
   warningTracks: "tracks_left_out labels_left_out",
+  warningTags: "tags_left_out chunks_left_out",
   warningProfile: "profile_bands profile_channels",
   warningLoudness: "loudness_missed",
   warningLabels: "labels_past_end",
