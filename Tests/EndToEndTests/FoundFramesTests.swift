@@ -31,7 +31,9 @@ import Testing
     for (name, front, count) in fronts {
       let recording = try client.uploadReady(front + plain, name: "a." + ending)
       #expect(recording["format"]["container"].string == container, "\(name)")
-      #expect(recording["format"]["frames"].int == frames, "\(name)")
+      // Behind other bytes, players don't recognize the frame that counts, and play it and the encoder's delay.
+      let isCounted = ending != "mp3" || count == nil
+      #expect(recording["format"]["frames"].int == (isCounted ? frames : 64 * 1152), "\(name)")
       let warning = recording["warnings"].array?.first { $0["code"].string == "leading_bytes" }
       #expect(warning?["detail"].string?.hasPrefix("\(count ?? 0) bytes") == (count == nil ? nil : true), "\(name)")
     }

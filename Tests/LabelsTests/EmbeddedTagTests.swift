@@ -92,7 +92,7 @@ import Testing
   @Test("what ffprobe reports has texts")
   func probe() {
     var labels = EmbeddedLabels()
-    let report = #"{"format":{"tags":{"title":"T","album_artist":"A","time_reference":"7","encoder":"E"}}}"#
+    let report = #"{"format":{"tags":{"title":"T","album_artist":"A","time_reference":"7","software":"E"}}}"#
     labels.add(probe: Array(report.utf8), EmbeddedClock(duration: nil))
     #expect(labels.tags.title == "T" && labels.tags.albumArtist == "A" && labels.tags.encoder == "E")
     #expect(labels.tags.timeReference == 7)

@@ -36,6 +36,7 @@ extension EmbeddedLabels {
     "ALBUM_ARTIST": \.albumArtist, "COMPOSER": \.composer, "DATE": \.date, "YEAR": \.date, "TRACKNUMBER": \.track,
     "TRACK": \.track, "GENRE": \.genre, "COMMENT": \.comment, "DESCRIPTION": \.comment, "LANGUAGE": \.language,
     "ENCODER": \.encoder, "ENCODED_BY": \.encoder, "ENCODED-BY": \.encoder,
+    "SOFTWARE": \.encoder,
   ]
 
   /// Returns the tag of a Vorbis comment or of what is named alike, in capitals.
