@@ -50,6 +50,8 @@ struct SndfilePair: CustomStringConvertible {
     var info = info
     guard let file = unsafe sf_open(path, Int32(SFM_WRITE), &info) else { return false }
     defer { unsafe _ = sf_close(file) }
+    // Otherwise, floats would be as large as the integers, beyond full scale.
+    _ = unsafe sf_command(file, Int32(SFC_SET_SCALE_INT_FLOAT_WRITE), nil, 1)
     return unsafe sf_write_short(file, samples, sf_count_t(samples.count)) == sf_count_t(samples.count)
   }
 
