@@ -14,7 +14,8 @@ package final class MediaEncoding {
   /// itself in. The sound is resampled to a rate that the codec supports: Opus has few, MP3 none above 48 kHz. MP3 has
   /// at most two channels.
   ///
-  /// Throws `.system` if ffmpeg can't be started.
+  /// The same samples become the same bytes: without a random serial number, and without a tag, behind which players
+  /// would find the beginning of MP3, too. Throws `.system` if ffmpeg can't be started.
   package init(
     path: String, codec: Codec, sampleRate: Int, channels: Int, with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) {
@@ -22,11 +23,15 @@ package final class MediaEncoding {
     let target =
       switch codec {
       // 118 kbit/s per channel, like libsndfile's in `AudioWriter`.
-      case .opus: ["-c:a", "libopus", "-b:a", "\(118_000 * min(channels, 4))", "-ar", "48000", "-f", "ogg"]
+      case .opus:
+        [
+          "-c:a", "libopus", "-b:a", "\(118_000 * min(channels, 4))", "-ar", "48000", "-fflags", "+bitexact", "-f",
+          "ogg",
+        ]
       case .mp3:
         [
-          "-c:a", "libmp3lame", "-q:a", "2", "-ac", "\(min(channels, 2))", "-ar", "\(Self.mp3Rate(sampleRate))", "-f",
-          "mp3",
+          "-c:a", "libmp3lame", "-q:a", "2", "-ac", "\(min(channels, 2))", "-ar", "\(Self.mp3Rate(sampleRate))",
+          "-id3v2_version", "0", "-f", "mp3",
         ]
       }
     run = try FencedRun(

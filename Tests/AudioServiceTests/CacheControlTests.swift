@@ -76,6 +76,20 @@ import Testing
     #expect(answer.contains("invalid_parameter") && answer.contains("\"parameter\":\"\(bad.parameter)\""), "\(answer)")
   }
 
+  @Test("a part that has to be encoded answers ranges of its bytes")
+  func encodedPart() async throws {
+    let bench = try TestBench()
+    let target = "\(try recording(bench))/audio?start=0.25&end=0.75&format=mp3"
+    let whole = try await bench.send(.get, target, 200)
+    #expect(whole.text == "sound\n" && whole.fields["Accept-Ranges"] == "bytes")
+    let tag = try #require(whole.fields["ETag"])
+    for (range, text) in [("1-2", "ou"), ("0-", "sound\n"), ("-3", "nd\n")] {
+      let some = try await bench.send(.get, target, fields: ["Range": "bytes=\(range)", "If-Range": tag], 206)
+      #expect(some.text == text && some.fields["Content-Range"]?.hasSuffix("/6") == true, "\(range)")
+    }
+    try await bench.send(.get, target, fields: ["Range": "bytes=6-"], 416)
+  }
+
   @Test("a conversion is made once, served like a file, and deleted with its recording")
   func conversion() async throws {
     let bench = try TestBench()

@@ -51,7 +51,12 @@ import Testing
     let id = try #require(try server.client.uploadReady(bytes)["id"].string)
     let answer = try server.client.get("/v1/recordings/\(id)/audio?start=0.75&end=1.5&format=\(format)")
     try #require(answer.status == 200, "\(answer.text.prefix(300))")
-    #expect(answer["content-length"] == nil && answer["accept-ranges"] == nil)
+    #expect(answer["content-length"] == nil && answer["accept-ranges"] == "bytes")
+    let some = try server.client.get(
+      "/v1/recordings/\(id)/audio?start=0.75&end=1.5&format=\(format)",
+      ["Range": "bytes=1-2999", "If-Range": answer["etag"] ?? ""])
+    #expect(some.status == 206 && some.body == Array(answer.body[1..<3000]))
+    #expect(some["content-range"] == "bytes 1-2999/\(answer.body.count)")
     #expect(answer["cache-control"] == "private, max-age=31536000, immutable" && answer["etag"] != nil)
     let sound = try decoded(answer.body, server.folder)
     #expect(abs(sound.seconds - 0.75) < (["mp3": 0.03, "ogg": 0.003][format] ?? 0.0001), "\(sound.seconds)")

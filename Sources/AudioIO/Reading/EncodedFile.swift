@@ -12,6 +12,8 @@ final class EncodedFile {
   private(set) var size: Int64 = 0
   /// Everything before this is on its way to the disk.
   private var startedSize: Int64 = 0
+  /// The pages of an Ogg file; nil for other files.
+  var pages: OggPages?
 
   /// Creates the file at `path`, replacing any existing file.
   init(creating path: String) throws(AudioIOError) {
@@ -65,6 +67,11 @@ final class EncodedFile {
     try check()
   }
 
+  private func writePages(_ bytes: UnsafeRawBufferPointer) -> Int {
+    guard let whole = unsafe pages?.append(bytes) else { return unsafe write(bytes) }
+    return unsafe whole.withUnsafeBytes { unsafe write($0) } == whole.count ? bytes.count : 0
+  }
+
   private func write(_ bytes: UnsafeRawBufferPointer) -> Int {
     var done = 0
     while done < bytes.count {
@@ -110,7 +117,7 @@ final class EncodedFile {
         sf_count_t(unsafe EncodedFile.of(file).read(UnsafeMutableRawBufferPointer(start: bytes, count: Int(count))))
       },
       write: { bytes, count, file in
-        sf_count_t(unsafe EncodedFile.of(file).write(UnsafeRawBufferPointer(start: bytes, count: Int(count))))
+        sf_count_t(unsafe EncodedFile.of(file).writePages(UnsafeRawBufferPointer(start: bytes, count: Int(count))))
       },
       tell: { unsafe EncodedFile.of($0).position })
   }

@@ -34,6 +34,7 @@ package struct AudioWriter: ~Copyable {
     if format.container == .wav, Self.needsRF64(format, frames: expectedFrames) { format.container = .rf64 }
     guard Self.canWrite(format) else { throw .unwritable(format) }
     let target = if let file { try EncodedFile(replacing: file) } else { try EncodedFile(creating: path) }
+    if format.container == .ogg { target.pages = OggPages() }
     let file: SndfileHandle
     var info = format.sndfileInfo
     // SF_FORMAT_WAVEX in place of SF_FORMAT_WAV, if it can hold the codec.

@@ -111,8 +111,6 @@ struct AudioFiles: Sendable {
         from: recording.name, label: part.label(sampleRate: source.sampleRate), extension: target.fileExtension)
       fields["Content-Disposition"] = Self.attachment(name, extension: target.fileExtension)
     }
-    // Ogg files have a random serial number, so the same sound isn't twice the same bytes.
-    let weakness = target.container == .ogg ? "W/" : ""
     var tag = "p1-\(sha256)-\(part.frames.lowerBound)-\(part.frames.upperBound)-\(format.rawValue)"
     var (chunks, cacheControl) = ([UInt8](), context.immutable)
     if let labels = asked.labels {
@@ -122,8 +120,8 @@ struct AudioFiles: Sendable {
       if !cues.leftOut.isEmpty { fields["Stillwave-Left-Out"] = cues.leftOut }
     }
     var representation = Representation(
-      body: .empty, contentType: target.mediaType, etag: "\(weakness)\"\(tag)\"", cacheControl: cacheControl,
-      fields: fields, acceptsRanges: format == .wav)
+      body: .empty, contentType: target.mediaType, etag: "\"\(tag)\"", cacheControl: cacheControl,
+      fields: fields, acceptsRanges: true)
     if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
     let local = try await context.soundFile(of: recording, for: caller.client)
     let client = caller.client
@@ -136,9 +134,15 @@ struct AudioFiles: Sendable {
     } else if request.method == .head {
       representation.body = .stream(length: nil) { nil }
     } else {
-      representation.body = try await EncodedPart(
-        part, of: recording, in: local, as: format, room: room, for: client, context
-      ).body()
+      let sound = try await EncodedPart(
+        part, of: recording, in: local, as: format, room: room, for: client, context)
+      if request.fields.contains("Range") {
+        let length = try await sound.length()
+        representation.body = sound.body(0..<length)
+        representation.part = { sound.body($0) }
+      } else {
+        representation.body = try await sound.body()
+      }
     }
     return HTTPResponse(representation, for: request)
   }

@@ -9,7 +9,9 @@ import Terms
 // `GET …/audio?start=&end=`: a part of a recording, exact to the frame, sent while it is decoded.
 //
 // As WAV, a reader decodes it, as fast as the client reads. The length is known in advance, so ranges of bytes work. In
-// any other format, a worker encodes it into a file, which is sent as it grows; its length isn't known.
+// any other format, a worker encodes it into a file, which is sent as it grows; its length isn't known. If a client
+// asks for a range of bytes, as Safari does, the file is encoded first. It isn't kept, because the next one has the
+// same bytes.
 
 /// How many parts may be on their way: each may hold a file on disk.
 struct AudioPartLimits: Sendable {

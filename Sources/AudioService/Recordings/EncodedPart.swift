@@ -63,7 +63,7 @@ final class EncodedPart: Sendable {
   /// Returns the content of the response. Waits until its beginning is there, so that an error still gets a status.
   func body() async throws -> ResponseBody {
     let start = try await start()
-    let cursor = Cursor()
+    let cursor = Cursor(at: 0)
     return .stream(length: nil) { [self] in
       let place = cursor.place
       let piece = place == 0 ? start : try await piece(at: place)
@@ -72,9 +72,31 @@ final class EncodedPart: Sendable {
     }
   }
 
+  /// Waits until the whole part is encoded, and returns its length in bytes.
+  func length() async throws -> Int64 {
+    while try await grows() {}
+    let path = path
+    return try await context.work.run { () throws(FileContentError) in try FileContent(path: path).length }
+  }
+
+  /// Returns some bytes of the whole part, the same as in `body()`.
+  func body(_ range: Range<Int64>) -> ResponseBody {
+    let cursor = Cursor(at: range.lowerBound)
+    return .stream(length: Int64(range.count)) { [self] in
+      let place = cursor.place
+      guard place < range.upperBound else { return nil }
+      let start = place < StreamedHeader.byteCount ? try await start().dropFirst(Int(place)) : []
+      let piece = try await (start.isEmpty ? bytes(at: place)[...] : start).prefix(Int(range.upperBound - place))
+      cursor.place += Int64(piece.count)
+      return Array(piece)
+    }
+  }
+
   /// The position in one response, which has one producer that asks for one piece at a time.
   private final class Cursor: @unchecked Sendable {
-    var place: Int64 = 0
+    var place: Int64
+
+    init(at place: Int64) { self.place = place }
   }
 
   private func start() async throws -> [UInt8] {
