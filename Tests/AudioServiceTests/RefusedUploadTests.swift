@@ -71,20 +71,4 @@ import Testing
     #expect(try bench.catalog.removeAnswers(before: Timestamp(milliseconds: .max / 2)) == 0)
     try bench.expectNothingLeft()
   }
-
-  @Test(
-    "parts to be joined are rejected with an explanation",
-    arguments: [
-      ["Upload-Length": "4", "Upload-Concat": "partial"], ["Upload-Concat": "final;/v1/uploads/a /v1/uploads/b"],
-    ])
-  func concatenation(fields: [String: String]) async throws {
-    let bench = try TestBench()
-    var all: HTTPFields = [:]
-    for (name, value) in fields { all[name] = value }
-    let answer = try await bench.tus.send(.post, "/v1/uploads", all)
-    #expect(answer.status == 400 && answer.says("unsupported_tus_extension"))
-    #expect(answer.text.contains("Upload-Concat") && answer.text.contains("as one upload"))
-    #expect(answer.fields["Tus-Extension"] == Tus.extensions)
-    try bench.expectNothingLeft()
-  }
 }

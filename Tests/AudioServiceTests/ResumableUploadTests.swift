@@ -38,7 +38,7 @@ import Testing
     #expect(answer.status == .noContent)
     for (name, value) in [
       ("Tus-Version", "1.0.0"), ("Tus-Max-Size", "77"), ("Tus-Checksum-Algorithm", "sha1,sha256"),
-      ("Tus-Extension", "creation,creation-with-upload,termination,expiration,checksum"), ("Allow", "OPTIONS, POST"),
+      ("Tus-Extension", Tus.extensions), ("Allow", "OPTIONS, POST"),
     ] {
       #expect(answer.fields[name] == value)
     }
@@ -76,7 +76,11 @@ import Testing
       (["Upload-Length": "4.0"], 400, "invalid_header"), (["Upload-Length": ""], 400, "invalid_header"),
       (["Upload-Length": "0"], 400, "empty_body"), (["Upload-Length": "101"], 413, "content_too_large"),
       (["Upload-Length": "99999999999999999999999"], 413, "content_too_large"),
-      (["Upload-Defer-Length": "1"], 400, "invalid_header"),
+      (["Upload-Defer-Length": "2"], 400, "invalid_header"),
+      (["Upload-Length": "4", "Upload-Defer-Length": "1"], 400, "invalid_header"),
+      (["Upload-Length": "4", "Upload-Concat": "part"], 400, "invalid_header"),
+      (["Upload-Concat": "final;"], 400, "invalid_header"),
+      (["Upload-Concat": "final;/v1/uploads/a /v1/uploads/b"], 400, "invalid_header"),
       (["Upload-Length": "4", "Upload-Metadata": "filename YQ"], 400, "invalid_header"),
       (["Upload-Length": "4", "Upload-Metadata": "filename Y!=="], 400, "invalid_header"),
       (["Upload-Length": "4", "Upload-Metadata": "filename YQ== YQ=="], 400, "invalid_header"),

@@ -60,10 +60,9 @@ func problem(for error: RequestError) -> Problem {
       parameter: "Tus-Resumable", fields: ["Tus-Version": Tus.version])
   case .joinedUploads:
     Problem(
-      "unsupported_tus_extension",
-      "The service doesn't join uploads (“Upload-Concat”); “Tus-Extension” lists what it supports. Send the "
-        + "file as one upload, in as many requests as you like, one after the other.",
-      parameter: "Upload-Concat", fields: ["Tus-Extension": Tus.extensions])
+      "joined_upload",
+      "An upload that is joined from others takes no bytes of its own, and a token is for one upload, whose bytes are "
+        + "sent in order; “Upload-Concat” needs a key.", parameter: "Upload-Concat")
   case .emptyUploadAnnounced:
     Problem("empty_body", "“Upload-Length” is 0; a recording has at least 1 byte.", parameter: "Upload-Length")
   case .uploadTooLarge(let limit): uploadTooLarge(limit)
@@ -243,7 +242,12 @@ extension Expectation {
     case .base64Metadata(let key): "a list of values that are UTF-8 in base64; that of “\(key)” is not"
     case .checksum(let algorithms): "one of \(algorithms), a space, and the digest in base64"
     case .digest(let algorithm, let count): "\(algorithm), a space, and \(count) bytes in base64"
-    case .immediateLength: "left out; give the upload's length (Upload-Length) when creating it"
+    case .deferredLength: "1, without “Upload-Length”, which is given later"
+    case .lengthOnce(let offset): "given once, and at least \(max(offset, 1)), the number of bytes that are there"
+    case .noLengthOfJoined: "left out, because the joined uploads have one"
+    case .concatenation:
+      "partial, or final; with the addresses of 1 to \(Concatenation.limit) different partial uploads, separated by "
+        + "spaces, each of which has all of its bytes"
     case .methodPOST: "sent with POST"
     }
   }

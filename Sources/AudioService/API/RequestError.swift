@@ -153,6 +153,10 @@ enum Expectation: Equatable, Sendable {
   case base64Metadata(key: String)
   case checksum(algorithms: String)
   case digest(algorithm: String, byteCount: Int)
-  case immediateLength
+  case deferredLength
+  /// The upload's offset.
+  case lengthOnce(offset: Int64)
+  case noLengthOfJoined
+  case concatenation
   case methodPOST
 }

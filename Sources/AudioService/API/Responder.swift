@@ -76,9 +76,9 @@ extension CrossOriginPolicy {
         "Stillwave-Available-Frames", "Stillwave-Columns", "Stillwave-Complete", "Stillwave-Encoding",
         "Stillwave-Estimated-Frames", "Stillwave-Left-Out", "Stillwave-Recording", "Stillwave-Scale",
         "Stillwave-Start-Frame", "Stillwave-Total-Frames", "Stillwave-Warnings",
-        "Tus-Checksum-Algorithm", "Tus-Extension", "Tus-Max-Size", "Tus-Resumable", "Tus-Version", "Upload-Expires",
-        "Upload-Length",
-        "Upload-Metadata", "Upload-Offset", "WWW-Authenticate", "X-Request-Id",
+        "Tus-Checksum-Algorithm", "Tus-Extension", "Tus-Max-Size", "Tus-Resumable", "Tus-Version", "Upload-Concat",
+        "Upload-Defer-Length", "Upload-Expires", "Upload-Length", "Upload-Metadata", "Upload-Offset",
+        "WWW-Authenticate", "X-Request-Id",
       ])
   }
 }

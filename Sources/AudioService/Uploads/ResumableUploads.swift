@@ -1,7 +1,7 @@
 import HTTP
 import Storage
 
-/// `/v1/uploads`: tus 1.0.0 with creation, creation-with-upload, termination, expiration, and checksum.
+/// `/v1/uploads`: tus 1.0.0 with all of its extensions but `checksum-trailer`.
 ///
 /// A reported offset survives every crash. The last byte makes the recording, exactly once; until that is done, no
 /// answer reports the upload as complete.
@@ -40,28 +40,35 @@ struct ResumableUploads: Sendable {
     try await answering {
       try QueryParameters.checkNone(request)
       try request.requireTus()
-      try request.refuseConcatenation()
+      let concatenation = try request.concatenation(caller)
       guard try request.tusMethod() == .post else { throw RoutingError.methodNotAllowed(allowed: [.options, .post]) }
-      let length = try announcedLength(request, caller)
+      let parts: [UploadID]
+      if case .final(let named) = concatenation { parts = named } else { parts = [] }
+      let length = parts.isEmpty ? try announcedLength(request, caller) : try await joinedLength(parts, request, caller)
       let metadata = request.fields["Upload-Metadata"]
       _ = try metadata.map { text throws(RequestError) in try UploadMetadata(text) }
       let checksum = try request.uploadChecksum()
       let hasBytes = request.body.declaredLength != 0
       if hasBytes { try request.requireUploadBytes() }
-      try checkBody(request, fits: length)
+      try checkBody(request, fits: parts.isEmpty ? length ?? caller.uploadLimit : 0)
       let client = caller.client
-      try await context.checkUsage(of: caller, adding: length)
-      try await context.admission.checkRoom(for: length, of: client)
+      // Parts to join are counted already.
+      try await context.checkUsage(of: caller, adding: parts.isEmpty ? length ?? 0 : 0)
+      try await context.admission.checkRoom(for: length ?? 0, of: client)
       let name = metadata.flatMap { try? UploadMetadata($0) }?.fileName
-      try await context.questions?.ask(request, caller, kind: "resumable", name: name, bytes: length)
+      if concatenation != .partial {
+        try await context.questions?.ask(request, caller, kind: "resumable", name: name, bytes: length)
+      }
       try caller.checkAdmission()
 
       let id = try await context.uploads.create(
-        length: length, metadata: metadata, of: caller.tenant, for: client, with: caller.uploadToken?.spent)
+        length: length, metadata: metadata, concatenation: request.fields["Upload-Concat"], of: caller.tenant,
+        for: client, with: caller.uploadToken?.spent)
       return try await context.uploads.using(id, by: caller) { session in
         do {
           var status = try await session.status()
           if hasBytes { status = try await receive(request, caller, into: session, status, checksum) }
+          if !parts.isEmpty { status = try await join(parts, into: session, caller) }
           var response = HTTPResponse(.created, fields: fields(of: status))
           response.fields["Location"] = "/v1/uploads/\(id)"
           return response
@@ -74,9 +81,13 @@ struct ResumableUploads: Sendable {
     }
   }
 
-  private func announcedLength(_ request: HTTPRequest, _ caller: Caller) throws -> Int64 {
-    guard !request.fields.contains("Upload-Defer-Length") else {
-      throw RequestError.invalidField("Upload-Defer-Length", .immediateLength)
+  /// Returns the length that the request announces; nil if it is to be given later.
+  private func announcedLength(_ request: HTTPRequest, _ caller: Caller) throws -> Int64? {
+    if let deferred = request.fields["Upload-Defer-Length"] {
+      guard deferred == "1", !request.fields.contains("Upload-Length") else {
+        throw RequestError.invalidField("Upload-Defer-Length", .deferredLength)
+      }
+      return nil
     }
     let length = try request.byteCount("Upload-Length")
     guard length > 0 else { throw RequestError.emptyUploadAnnounced }
@@ -85,6 +96,51 @@ struct ResumableUploads: Sendable {
     }
     return length
   }
+
+  // MARK: Joining
+
+  /// Returns the sum of the lengths of complete partial uploads.
+  private func joinedLength(_ parts: [UploadID], _ request: HTTPRequest, _ caller: Caller) async throws -> Int64 {
+    for name in ["Upload-Length", "Upload-Defer-Length"] where request.fields.contains(name) {
+      throw RequestError.invalidField(name, .noLengthOfJoined)
+    }
+    var length: Int64 = 0
+    for part in parts {
+      let status = try await context.uploads.using(part, by: caller) { try await $0.status() }
+      guard status.isPartial, status.isComplete else {
+        throw RequestError.invalidField("Upload-Concat", .concatenation)
+      }
+      length += status.offset
+    }
+    do { try caller.checkLength(length) } catch RequestBodyError.tooLarge(let limit) {
+      throw RequestError.uploadTooLarge(limit: limit)
+    }
+    return length
+  }
+
+  /// Writes the bytes of partial uploads into one, and removes them once it is a recording.
+  private func join(_ parts: [UploadID], into session: UploadSession, _ caller: Caller) async throws -> UploadStatus {
+    let writer = try await session.begin(at: 0, checksum: nil)
+    for part in parts {
+      try await context.uploads.using(part, by: caller) { source in
+        let file = try await source.wholePart()
+        let content = try await context.work.run { () throws(FileContentError) in try FileContent(path: file.path) }
+        for start in stride(from: 0, to: file.byteCount, by: Self.joinedPieceBytes) {
+          let range = start..<min(start + Int64(Self.joinedPieceBytes), file.byteCount)
+          let piece = try await context.work.run { () throws(FileContentError) in try content.read(range) }
+          try await session.append(piece, from: writer)
+        }
+        withExtendedLifetime(file) {}
+      }
+    }
+    _ = try await session.end(writer, isWhole: true)
+    try caller.checkAdmission()
+    let status = try await session.finish()
+    for part in parts { try? await context.uploads.using(part, by: caller) { try await $0.remove() } }
+    return status
+  }
+
+  private static let joinedPieceBytes = 1 << 18
 
   // MARK: One upload
 
@@ -120,32 +176,54 @@ struct ResumableUploads: Sendable {
   /// An upload can have all its bytes but no recording yet after a crash, or if the client didn't wait. It's reported
   /// as complete only once the recording is made.
   private func tell(_ session: UploadSession, _ status: UploadStatus) async throws -> HTTPResponse {
-    let status = status.isComplete ? try await session.finish() : status
+    let status = try await finished(session, status)
     var fields = fields(of: status)
-    fields["Upload-Length"] = "\(status.length)"
+    if let length = status.length { fields["Upload-Length"] = "\(length)" } else { fields["Upload-Defer-Length"] = "1" }
     fields["Upload-Metadata"] = status.metadata
+    fields["Upload-Concat"] = status.concatenation
     return HTTPResponse(.ok, fields: fields)
   }
 
   private func append(
     _ request: HTTPRequest, _ caller: Caller, to session: UploadSession, _ status: UploadStatus
   ) async throws -> HTTPResponse {
+    if status.concatenation?.hasPrefix(Concatenation.finalMark) == true { throw RequestError.joinedUploads }
     try request.requireUploadBytes()
     let offset = try request.byteCount("Upload-Offset")
     let checksum = try request.uploadChecksum()
     guard offset == status.offset else {
       throw ServiceError.wrongUploadOffset(given: offset, actual: status.offset)
     }
-    try checkBody(request, fits: status.length - offset)
+    let length = try await newLength(request, status, caller)
+    try checkBody(request, fits: (status.length ?? length ?? caller.uploadLimit) - offset)
     if status.isComplete {
       // There's nothing left to send. An empty body is accepted and disturbs no other request; a longer one is too
       // large.
       _ = try await request.body.read()
-      return HTTPResponse(.noContent, fields: fields(of: try await session.finish()))
+      return HTTPResponse(.noContent, fields: fields(of: try await finished(session, status)))
     }
     try await context.admission.checkDisk(for: request.body.declaredLength ?? 0)
-    let received = try await receive(request, caller, into: session, status, checksum)
+    let received = try await receive(request, caller, into: session, status, checksum, length: length)
     return HTTPResponse(.noContent, fields: fields(of: received))
+  }
+
+  /// Returns the length that a request gives to an upload that was begun without one; nil if it gives none.
+  private func newLength(_ request: HTTPRequest, _ status: UploadStatus, _ caller: Caller) async throws -> Int64? {
+    guard request.fields.contains("Upload-Length") else {
+      // What counts against the tenant's bytes is otherwise known at the beginning.
+      if status.length == nil { try await context.checkUsage(of: caller, adding: request.body.declaredLength ?? 0) }
+      return nil
+    }
+    let length = try request.byteCount("Upload-Length")
+    guard length == status.length ?? length, length >= max(status.offset, 1) else {
+      throw RequestError.invalidField("Upload-Length", .lengthOnce(offset: status.offset))
+    }
+    guard status.length == nil else { return nil }
+    do { try caller.checkLength(length) } catch RequestBodyError.tooLarge(let limit) {
+      throw RequestError.uploadTooLarge(limit: limit)
+    }
+    try await context.checkUsage(of: caller, adding: length - status.offset)
+    return length
   }
 
   private func checkBody(_ request: HTTPRequest, fits rest: Int64) throws {
@@ -155,9 +233,9 @@ struct ResumableUploads: Sendable {
 
   private func receive(
     _ request: HTTPRequest, _ caller: Caller, into session: UploadSession, _ status: UploadStatus,
-    _ checksum: UploadChecksum?
+    _ checksum: UploadChecksum?, length: Int64? = nil
   ) async throws -> UploadStatus {
-    let writer = try await session.begin(at: status.offset, checksum: checksum)
+    let writer = try await session.begin(at: status.offset, checksum: checksum, length: length)
     // A separate task: this one must be able to answer while the other still waits for the body of a client that has
     // silently disconnected. The end of the connection ends that wait.
     request.body.startReader { await pump(request.body, into: session, as: writer) }
@@ -169,7 +247,12 @@ struct ResumableUploads: Sendable {
     }
     let status = try await session.end(writer, isWhole: true)
     try caller.checkAdmission()
-    return status.isComplete ? try await session.finish() : status
+    return try await finished(session, status)
+  }
+
+  /// Makes the recording if all bytes are there and the upload isn't for being joined with others.
+  private func finished(_ session: UploadSession, _ status: UploadStatus) async throws -> UploadStatus {
+    status.isComplete && !status.isPartial ? try await session.finish() : status
   }
 
   private func pump(_ body: RequestBody, into session: UploadSession, as writer: UploadWriter) async {

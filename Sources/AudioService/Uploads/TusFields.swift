@@ -5,6 +5,7 @@
 //   Upload-Offset     1*DIGIT
 //   Upload-Metadata   [ key [ SP base64 ] *( "," key [ SP base64 ] ) ]       keys without blanks and commas, each once
 //   Upload-Checksum   algorithm SP base64
+//   Upload-Concat     "partial" / "final;" address *( SP address )
 
 import FoundationEssentials
 import HTTP
@@ -39,6 +40,34 @@ struct UploadMetadata: Equatable {
 
   /// The file's name: tus clients call it `filename`, Uppy calls it `name`.
   var fileName: String? { values["filename"] ?? values["name"] }
+}
+
+/// What an upload has to do with others: a client sends the parts of a file in parallel, and joins them.
+enum Concatenation: Equatable {
+  case partial
+  /// Joined from these, in order.
+  case final([UploadID])
+
+  /// Maximum number of parts.
+  static let limit = 100
+  static let partialName = "partial"
+  static let finalMark = "final;"
+
+  /// Parses the field. Of an address, only the last segment of its path matters.
+  init?(_ text: String) {
+    if text == Self.partialName {
+      self = .partial
+      return
+    }
+    guard text.hasPrefix(Self.finalMark) else { return nil }
+    let addresses = text.dropFirst(Self.finalMark.count).split(separator: " ")
+    let parts = addresses.compactMap { address in
+      let path = address.prefix { $0 != "?" }
+      return UploadID(String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]))
+    }
+    guard (1...Self.limit).contains(addresses.count), Set(parts).count == addresses.count else { return nil }
+    self = .final(parts)
+  }
 }
 
 extension HTTPRequest {
@@ -85,10 +114,12 @@ extension HTTPRequest {
     }
   }
 
-  /// Throws 400 if the request uses the “concatenation” extension: a client that sends parts of a file in parallel
-  /// would otherwise take each part for an upload of its own.
-  func refuseConcatenation() throws {
-    if fields.contains("Upload-Concat") { throw RequestError.joinedUploads }
+  /// Parses what the upload has to do with others; nil if nothing. A token is for one upload, so it can't begin parts.
+  func concatenation(_ caller: Caller) throws(RequestError) -> Concatenation? {
+    guard let text = fields["Upload-Concat"] else { return nil }
+    guard caller.uploadToken == nil else { throw .joinedUploads }
+    guard let found = Concatenation(text) else { throw .invalidField("Upload-Concat", .concatenation) }
+    return found
   }
 
   /// The effective method: behind an intermediary that passes only GET and POST, a POST can name a different one. Only
@@ -105,7 +136,8 @@ extension HTTPRequest {
 /// Constants of the protocol.
 enum Tus {
   static let version = "1.0.0"
-  static let extensions = "creation,creation-with-upload,termination,expiration,checksum"
+  static let extensions =
+    "creation,creation-with-upload,creation-defer-length,concatenation,termination,expiration,checksum"
   static let contentType = "application/offset+octet-stream"
   static let checksumAlgorithms = MessageDigest.Algorithm.allCases.map(\.rawValue).joined(separator: ",")
 }

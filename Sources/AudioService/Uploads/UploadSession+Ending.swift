@@ -88,12 +88,22 @@ extension UploadSession {
   /// Returns the file with all bytes; nil if the upload has become a recording.
   private func join() throws -> UploadPart? {
     let upload = try open()
-    if case .elsewhere = state, upload.offset == upload.length { try takeOver(at: upload.length) }
+    if case .elsewhere = state, upload.offset == upload.length { try takeOver(at: upload.offset) }
     if case .finished = state { return nil }
     guard case .receiving(let bytes, let offset) = state, offset == upload.length else {
-      throw ServiceError.wrongUploadOffset(given: upload.length, actual: upload.offset)
+      throw ServiceError.wrongUploadOffset(given: upload.length ?? .max, actual: upload.offset)
     }
     return try bytes.join()
+  }
+
+  /// Returns the file with all bytes of a complete upload, to be joined with others.
+  func wholePart() async throws -> UploadPart {
+    let part = try await turns.run(transferringFor: { [self] in Client(key: try open().client) }) { [self] in
+      _ = try openAlive()
+      return try join()
+    }
+    guard let part else { throw ServiceError.noSuchUpload(id.text) }
+    return part
   }
 
   /// MediaStore+Uploads explains the order of the writes. Returns nil if another process has made the recording.

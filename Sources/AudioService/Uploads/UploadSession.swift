@@ -24,13 +24,17 @@ import Terms
 /// The state of an upload. Everything up to `offset` is durable.
 struct UploadStatus: Sendable {
   let offset: Int64
-  let length: Int64
+  let length: Int64?
   let metadata: String?
+  let concatenation: String?
   let expiresAt: Timestamp
   let recording: RecordingID?
 
   /// Whether all bytes have been received.
   var isComplete: Bool { offset == length }
+
+  /// Whether the upload is for being joined with others.
+  var isPartial: Bool { concatenation == Concatenation.partialName }
 }
 
 // @unchecked Sendable: everything that changes is used by work in `turns` only.
@@ -189,8 +193,8 @@ final class UploadSession: @unchecked Sendable {
     try checkpoint()
     let upload = try open()
     return UploadStatus(
-      offset: upload.offset, length: upload.length, metadata: upload.metadata, expiresAt: upload.expiresAt,
-      recording: upload.recording)
+      offset: upload.offset, length: upload.length, metadata: upload.metadata, concatenation: upload.concatenation,
+      expiresAt: upload.expiresAt, recording: upload.recording)
   }
 
   /// Returns whose bytes a checkpoint would transfer; nil if there are none.
@@ -227,8 +231,9 @@ final class UploadSession: @unchecked Sendable {
 
   // MARK: Receiving
 
-  /// Makes the caller the writer, from `offset` on, in place of the current one.
-  func begin(at offset: Int64, checksum: UploadChecksum?) async throws -> UploadWriter {
+  /// Makes the caller the writer, from `offset` on, in place of the current one. `length` is that of an upload that was
+  /// begun without one, if it is known now.
+  func begin(at offset: Int64, checksum: UploadChecksum?, length: Int64? = nil) async throws -> UploadWriter {
     try await turns.run(transferringFor: checkpointingClient) { [self] in
       _ = try openAlive()
       let status = try statusNow()
@@ -237,6 +242,10 @@ final class UploadSession: @unchecked Sendable {
         throw ServiceError.wrongUploadOffset(given: offset, actual: status.offset)
       }
       try endWriter(.uploadTakenOver(id))
+      if let length {
+        try catalog.announce(length, of: id)
+        upload?.length = length
+      }
       let writer = UploadWriter(checksum)
       self.writer = writer
       return writer

@@ -30,18 +30,19 @@ final class UploadSessionTable: Sendable {
     (self.dependencies, self.clock, self.work, self.log) = (dependencies, clock, work, log)
   }
 
-  /// Creates an empty upload of `length` bytes for a tenant. It's durable on return.
+  /// Creates an empty upload of `length` bytes, or of a length to be announced, for a tenant. It's durable on return.
   ///
   /// If the limit of unfinished uploads is reached, an empty one is removed: the oldest of the client that has the most
   /// of them, if that is more than this client has. Throws `.tooManyUploads` if there is none, and
   /// `.tooManyUploadsOfClient`.
   func create(
-    length: Int64, metadata: String?, of tenant: Tenant, for client: Client, with token: UploadToken? = nil
+    length: Int64?, metadata: String?, concatenation: String? = nil, of tenant: Tenant, for client: Client,
+    with token: UploadToken? = nil
   ) async throws -> UploadID {
     let now = dependencies.catalog.time
     let upload = Upload(
-      id: UploadID(at: now), length: length, metadata: metadata, expiresAt: dependencies.emptyExpiry(from: now),
-      client: client.key, token: token?.id)
+      id: UploadID(at: now), length: length, metadata: metadata, concatenation: concatenation,
+      expiresAt: dependencies.emptyExpiry(from: now), client: client.key, token: token?.id)
     do { return try await insert(upload, of: tenant, token) } catch StorageError.tooManyUploads {
       guard try await makeRoom(for: client) else { throw StorageError.tooManyUploads(limit: limits(of: tenant).total) }
       return try await insert(upload, of: tenant, token)

@@ -62,6 +62,17 @@ extension Catalog {
     }
   }
 
+  /// Records the length of an upload that was begun without one. Throws `.noSuchUpload` if it was deleted, and
+  /// `.changedMeanwhile` if it has a length, or more bytes.
+  package func announce(_ length: Int64, of id: UploadID, of tenant: Tenant? = nil) throws(StorageError) {
+    try write { db in
+      guard let upload = try Self.upload(id, of: tenant, db) else { throw StorageError.noSuchUpload(id) }
+      guard upload.length == nil, upload.offset <= length else { throw StorageError.changedMeanwhile }
+      try db.run(
+        "UPDATE uploads SET length = ? WHERE id = ? AND tenant = ?", [length, id.text, upload.tenant.name])
+    }
+  }
+
   /// Makes the caller the writer of an unfinished upload whose durable bytes end at `offset`, and names the segment
   /// that it is about to begin there. What the former writer records from now on is refused. Returns the upload.
   ///
@@ -187,14 +198,16 @@ struct UploadRow: TableRow {
 
   init(row: SQLRow) throws {
     var upload = Upload(
-      id: try identifier(row, "id"), length: try value(row, "length"), offset: try value(row, "offset"),
-      metadata: try nullable(row, "metadata"), expiresAt: Timestamp(milliseconds: try value(row, "expires_at")),
+      id: try identifier(row, "id"), length: try nullable(row, "length"), offset: try value(row, "offset"),
+      metadata: try nullable(row, "metadata"), concatenation: try nullable(row, "concatenation"),
+      expiresAt: Timestamp(milliseconds: try value(row, "expires_at")),
       recording: try optionalIdentifier(row, "recording"), writer: try value(row, "writer"),
       client: try value(row, "client"),
       token: try nullable(row, "token"))
     upload.tenant = try tenant(row)
     self.upload = upload
-    guard upload.length >= 1, (0...upload.length).contains(upload.offset), upload.expiresAt.isPlausible else {
+    let length = upload.length ?? .max
+    guard length >= 1, (0...length).contains(upload.offset), upload.expiresAt.isPlausible else {
       throw StorageError.corrupt(column: "uploads", value: upload.id.text)
     }
   }
@@ -205,6 +218,7 @@ struct UploadRow: TableRow {
     container["length"] = upload.length
     container["offset"] = upload.offset
     container["metadata"] = upload.metadata
+    container["concatenation"] = upload.concatenation
     container["expires_at"] = upload.expiresAt.milliseconds
     container["recording"] = upload.recording?.text
     container["writer"] = upload.writer

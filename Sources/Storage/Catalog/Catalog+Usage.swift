@@ -51,8 +51,11 @@ extension TenantCatalog {
       if let row = try db.row("SELECT recordings, bytes FROM usage WHERE tenant = ?", [name]) {
         (usage.recordings, usage.storedBytes) = (try value(row, "recordings"), try value(row, "bytes"))
       }
-      let uploads = "SELECT count(*) AS open, CAST(coalesce(sum(length), 0) AS bigint) AS announced FROM uploads"
-      if let row = try db.row(uploads + " WHERE recording IS NULL AND tenant = ?", [name]) {
+      let uploads = """
+        SELECT count(*) AS open, CAST(coalesce(sum(coalesce(length, "offset")), 0) AS bigint) AS announced
+        FROM uploads WHERE recording IS NULL AND tenant = ?
+        """
+      if let row = try db.row(uploads, [name]) {
         (usage.openUploads, usage.announcedBytes) = (try value(row, "open"), try value(row, "announced"))
       }
       usage.expectedBytes = try Catalog.expectedBytes(of: tenant, db)

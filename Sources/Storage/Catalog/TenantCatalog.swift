@@ -267,6 +267,11 @@ extension TenantCatalog {
     try whole.advance(id, of: tenant, to: offset, expiresAt: expiresAt, by: writer, adding: objects)
   }
 
+  /// Records the length of an upload; see `Catalog.announce`.
+  package func announce(_ length: Int64, of id: UploadID) throws(StorageError) {
+    try whole.announce(length, of: id, of: tenant)
+  }
+
   /// Makes the caller the writer of an upload; see `Catalog.takeOver`.
   package func takeOver(_ id: UploadID, at offset: Int64) throws(StorageError) -> Upload {
     try whole.takeOver(id, of: tenant, at: offset)

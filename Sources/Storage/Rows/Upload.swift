@@ -7,12 +7,14 @@ package struct Upload: Sendable, Equatable {
   package let id: UploadID
   /// Whose it is, and so whose the recording will be. Set when the row is inserted.
   package internal(set) var tenant = Tenant.none
-  /// The total length in bytes, at least 1.
-  package let length: Int64
+  /// The total length in bytes, at least 1; nil until the client gives it.
+  package var length: Int64?
   /// Number of durable bytes; never more than the part file contains.
   package var offset: Int64
   /// The metadata as sent by the client; nil if it sent none.
   package let metadata: String?
+  /// What tus calls its concatenation: `partial`, or `final;` with the uploads that it is joined from; nil if neither.
+  package let concatenation: String?
   /// When the upload expires.
   package var expiresAt: Timestamp
   /// The recording that it became; nil until then.
@@ -27,13 +29,14 @@ package struct Upload: Sendable, Equatable {
 
   /// Creates an upload, without any bytes by default.
   package init(
-    id: UploadID, length: Int64, offset: Int64 = 0, metadata: String? = nil, expiresAt: Timestamp,
-    recording: RecordingID? = nil, writer: Int = 0, client: String = "", token: String? = nil
+    id: UploadID, length: Int64?, offset: Int64 = 0, metadata: String? = nil, concatenation: String? = nil,
+    expiresAt: Timestamp, recording: RecordingID? = nil, writer: Int = 0, client: String = "", token: String? = nil
   ) {
     self.id = id
     self.length = length
     self.offset = offset
     self.metadata = metadata
+    self.concatenation = concatenation
     self.expiresAt = expiresAt
     self.recording = recording
     self.writer = writer

@@ -207,9 +207,10 @@ package enum CatalogTables {
       client TEXT NOT NULL DEFAULT '',
       token TEXT,
       writer INTEGER NOT NULL DEFAULT 0,
-      length INTEGER NOT NULL,
+      length INTEGER,
       "offset" INTEGER NOT NULL,
       metadata TEXT,
+      concatenation TEXT,
       expires_at INTEGER NOT NULL,
       recording TEXT
     );
