@@ -90,6 +90,41 @@ import Testing
     try await bench.send(.get, target, fields: ["Range": "bytes=6-"], 416)
   }
 
+  @Test("labels are in a WAV file and its parts as cue points, within its length and its ranges")
+  func cuePoints() async throws {
+    let bench = try TestBench()
+    let path = try recording(bench)
+    let labels = #"{"labels":[{"start":1,"end":2,"text":"one","speaker":"S"},{"start":5,"end":5,"text":"two"}]}"#
+    let made = try await bench.send(.post, path + "/labels", body: labels, 201)
+    let track = try #require(made.fields["Location"]?.split(separator: "/").last)
+    func wave(_ query: String, _ fields: HTTPFields = [:]) async throws -> (HTTPResponse, [UInt8]) {
+      let response = try await bench.respond(.get, "\(path)/audio?\(query)labels=\(track)", fields: fields)
+      return (response, try await response.body.collect())
+    }
+    func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.prefix(4).reversed().reduce(0) { $0 << 8 | Int($1) } }
+    var tags: Set<String?> = []
+    for (query, positions, leftOut) in [
+      ("format=wav&", [1000, 5000], "speakers"), ("start=0.5&end=3&", [500], "speakers"), ("start=3&", [2000], nil),
+    ] {
+      let (whole, bytes) = try await wave(query)
+      #expect(whole.status == .ok && whole.fields["Stillwave-Left-Out"] == leftOut, "\(query) \(whole.fields)")
+      #expect(number(bytes[4...]) == bytes.count - 8)
+      let cue = try #require(bytes.indices.last { bytes[$0...].starts(with: "cue ".utf8) })
+      #expect(number(bytes[(cue + 8)...]) == positions.count)
+      #expect(positions.indices.map { number(bytes[(cue + 12 + 24 * $0 + 20)...]) } == positions)
+      let (part, end) = try await wave(query, ["Range": "bytes=-99"])
+      #expect(part.status == .partialContent && end == bytes.suffix(99))
+      tags.insert(whole.fields["ETag"])
+    }
+    let target = "\(path)/labels/\(track)"
+    try await bench.send(.put, target, fields: ["If-Match": try #require(made.fields["ETag"])], body: labels, 200)
+    tags.insert(try await wave("format=wav&").0.fields["ETag"])
+    #expect(tags.count == 4 && !tags.contains(nil))
+    let other = try await bench.check(.get, "\(path)/audio?format=mp3&labels=\(track)", 400)
+    #expect(other.contains("\"parameter\":\"format\""))
+    try await bench.send(.get, "\(path)/audio?format=wav&labels=\(UUID().uuidString.lowercased())", 404)
+  }
+
   @Test("a conversion is made once, served like a file, and deleted with its recording")
   func conversion() async throws {
     let bench = try TestBench()
