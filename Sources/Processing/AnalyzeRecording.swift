@@ -58,9 +58,10 @@ struct AnalyzeRecording {
     // Without the map, only time is lost.
     if let soundMap, map.isWorthKeeping { try? map.keep(at: soundMap) }
     progress(length.finished(frames: sound.position))
-    let warnings = Warning.ofReading(
-      map, claimedFrames: claimedFrames, decodedFrames: sound.position, nonFiniteSamples: sound.nonFiniteSamples,
-      lostFrames: sound.lostFrames, excess: sound.excess)
+    let warnings =
+      Warning.ofReading(
+        map, claimedFrames: claimedFrames, decodedFrames: sound.position, nonFiniteSamples: sound.nonFiniteSamples,
+        lostFrames: sound.lostFrames, excess: sound.excess) + Warning.ofSeeking(map)
     return Analysis(frames: sound.position, warnings: warnings, noiseRegions: files.noiseRegions)
   }
 

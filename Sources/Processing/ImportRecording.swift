@@ -131,6 +131,7 @@ extension Warning {
           detail: "The file has \(facts.audioTracks) audio tracks; the first one is used."
         ))
     }
+    if let demuxer = facts.demuxer, [.aac, .ac3, .eac3, .dts].contains(demuxer) { found.append(.seeksInexactly) }
     if let bytes = facts.leadingBytes { found.append(.leading(Int64(bytes))) }
     if facts.isCut == true { found.append(.endsWithin) }
     if facts.lacksLength == true { found.append(.lengthUnknown) }

@@ -57,9 +57,10 @@ struct ProbeRecording {
       isWhole = reader.readInt16({ _ in }) <= 0
     }
     guard reader.position > 0 else { throw .empty }
-    let warnings = Warning.ofReading(
-      reader.map, claimedFrames: nil, decodedFrames: nil, nonFiniteSamples: reader.nonFiniteSamples,
-      lostFrames: reader.lostFrames)
+    let warnings =
+      Warning.ofReading(
+        reader.map, claimedFrames: nil, decodedFrames: nil, nonFiniteSamples: reader.nonFiniteSamples,
+        lostFrames: reader.lostFrames) + Warning.ofSeeking(reader.map)
     let format = reader.format
     let frames = reader.claimedFrames
     var shape = SoundShape(

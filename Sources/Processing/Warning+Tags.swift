@@ -45,6 +45,9 @@ package struct TagTarget: Sendable {
 
   private var holdsCover: Bool { isCopied || copiesChunks }
 
+  /// What players of the result meet: MP3 is written with a varying bit rate.
+  package var warnings: [Warning] { container == "mp3" ? [.seeksInexactly] : [] }
+
   /// Returns the names of a source's tags that the result lacks.
   func leftOut(_ tags: FileTags) -> [String] {
     let texts = [

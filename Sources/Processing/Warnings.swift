@@ -30,6 +30,19 @@ extension Warning {
     return found + overFullScale(excess)
   }
 
+  /// Returns a warning if players can't seek in the file.
+  static func ofSeeking(_ map: SoundMap) -> [Warning] { map.variesInRate ? [.seeksInexactly] : [] }
+
+  /// For files that have no index, and whose bytes aren't spread evenly over time.
+  package static let seeksInexactly = Warning(
+    code: "seeks_inexactly",
+    detail:
+      "The file has no index of its times, so players that seek in it only guess where they are. Its waveform and "
+      + "parts are exact, and so is the file as WAV.")
+
+  /// Whether the warning is about what is made of the file, and not only about players of it.
+  package var isAboutWork: Bool { self != .seeksInexactly }
+
   /// Returns a warning if there are samples beyond full scale.
   static func overFullScale(_ excess: Excess) -> [Warning] {
     guard excess.samples > 0 else { return [] }

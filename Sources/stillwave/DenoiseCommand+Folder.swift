@@ -206,7 +206,9 @@ extension ProgressDisplay {
     switch report {
     case .failed(let failure): StandardStreams.complain("\(input): \(failure.detail)")
     case .denoised(let outcome):
-      for warning in outcome.warnings { StandardStreams.complain("\(input): warning: \(warning.detail)") }
+      for warning in outcome.warnings where warning.isAboutWork {
+        StandardStreams.complain("\(input): warning: \(warning.detail)")
+      }
     default: break
     }
   }

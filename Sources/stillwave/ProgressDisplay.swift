@@ -57,7 +57,7 @@ struct ProgressDisplay {
       case .profileLearnt(let outcome): outcome.warnings
       default: [Warning]()
       }
-    for warning in warnings { StandardStreams.complain("warning: \(warning.detail)") }
+    for warning in warnings where warning.isAboutWork { StandardStreams.complain("warning: \(warning.detail)") }
   }
 
   /// Reports the failure, on standard output for programs or on standard error for people.

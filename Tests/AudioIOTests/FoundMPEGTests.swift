@@ -55,6 +55,22 @@ struct FoundMPEGTests {
     }
   }
 
+  @Test("the bit rate varies if that of the frames of sound does, whatever the counting frame's is")
+  func rates() throws {
+    func frame(_ rate: UInt8, _ length: Int, _ content: [UInt8] = []) -> [UInt8] {
+      let start = [0xFF, 0xFB, rate, 0xC4] + content
+      return start + [UInt8](repeating: 0, count: length - start.count)
+    }
+    // Mono at 44.1 kHz with 64, 128 and 160 kbit/s.
+    let mark = Array("Info".utf8) + [0, 0, 0, 1, 0, 0, 0, 100]
+    let count = frame(0x50, 208, [UInt8](repeating: 0, count: 17) + mark)
+    let (low, high) = (frame(0x90, 417), frame(0xA0, 522))
+    for (pair, varies) in [(low + low, false), (low + high, true)] {
+      let path = try folder.file("rates", count + (0..<50).flatMap { _ in pair })
+      #expect(try SoundMap(path: path).variesInRate == varies)
+    }
+  }
+
   @Test("sound begins where players begin: with frames that agree, and with the delay if other bytes precede its count")
   func beginning() throws {
     let format = AudioFormat(container: .mp3, codec: .mp3, sampleRate: 48_000, channels: 1)

@@ -38,7 +38,7 @@ struct AnalyzeRecordingTests {
     try encode(
       swell(frames: 70_001, channels: format.channels, sampleRate: format.sampleRate), to: folder("a"), format)
     let analysis = try analyze(folder("a"))
-    #expect(analysis == Analysis(frames: 70_001, warnings: []))
+    #expect(analysis == Analysis(frames: 70_001, warnings: format.container == .mp3 ? [.seeksInexactly] : []))
     try writePyramid(of: try decode(folder("a")), format)
     let equal = try contents(folder("pyramid")) == contents(folder("expected"))
     #expect(equal)
@@ -192,7 +192,8 @@ struct AnalyzeRecordingTests {
     try encode(swell(frames: 100_000, channels: 1, sampleRate: 44_100), to: folder("a"), format)
     let bytes = try contents(folder("a"))
     let analysis = try analyze(try folder.file("b", bytes + [1, 2, 3] + bytes))
-    #expect(analysis.frames == 200_000 && analysis.warnings.map(\.code) == ["chained_stream", "foreign_bytes"])
+    let codes = ["chained_stream", "foreign_bytes", "seeks_inexactly"]
+    #expect(analysis.frames == 200_000 && analysis.warnings.map(\.code) == codes)
     try writePyramid(of: try decode(folder("a")) + decode(folder("a")), format)
     let equal = try contents(folder("pyramid")) == contents(folder("expected"))
     #expect(equal)

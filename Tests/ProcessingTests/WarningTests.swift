@@ -41,6 +41,14 @@ struct WarningTests {
     #expect(Warning.ofTags(nil, in: target).isEmpty && Warning.ofTags(FileTags(), in: target).isEmpty)
   }
 
+  @Test("results in MP3 have a varying bit rate, which concerns players alone")
+  func seeking() {
+    for (container, found) in [("mp3", [Warning.seeksInexactly]), ("wav", [])] {
+      #expect(TagTarget(container, from: "wav", isCopied: false).warnings == found)
+    }
+    #expect(!Warning.seeksInexactly.isAboutWork && Warning.endsWithin.isAboutWork)
+  }
+
   @Test("frames that a file lacks are reported, whether or not the reader has noticed")
   func missing() throws {
     let folder = try TemporaryFolder()

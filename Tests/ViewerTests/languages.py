@@ -94,6 +94,8 @@ def check_texts(browser, service):
             for line in re.findall(r"code: (.*)", file.read()):
                 written.update(re.findall(r'"(\w+)"', line.split("detail:")[0]))
     explained = set(" ".join(re.findall(r'"([a-z_ ]+)"', warnings.split("})")[0])).split())
+    # The page plays files exactly in which others only guess.
+    written.remove("seeks_inexactly")
     assert len(written) > 15 and written == explained, written ^ explained
     with open(API, encoding="utf-8") as file:
         api = file.read()

@@ -52,6 +52,7 @@ struct MPEGStream: Sendable {
   private(set) var claimedFrames: Int64?
   /// Whether frames have different bit rates, so that the length can only be known by counting.
   private(set) var isVarying = false
+  private var bitRateIndex: UInt32 = 0
   /// The bytes of sound in the file, in order, without anything between frames.
   private(set) var ranges: [Range<Int64>] = []
   /// The offset of every `entryFrames`th frame.
@@ -111,7 +112,9 @@ struct MPEGStream: Sendable {
     } else {
       ranges.append(offset..<end)
     }
-    if next.bitRateIndex != header.bitRateIndex { isVarying = true }
+    // That of a counting frame may be any.
+    if frames == 0 { bitRateIndex = next.bitRateIndex }
+    if next.bitRateIndex != bitRateIndex { isVarying = true }
     frames += 1
   }
 

@@ -95,6 +95,11 @@ package struct SoundMap: Sendable {
   /// The streams to decode, in order; at least one.
   private(set) var streams: [Stream] = []
 
+  /// Whether this is MP3 whose bit rate varies, so that its bytes aren't spread evenly over time.
+  package var variesInRate: Bool {
+    streams.contains { if case .mpeg(let stream) = $0.source { stream.isVarying } else { false } }
+  }
+
   /// Reads the header of the file at `path`. For MP3, Ogg, and FLAC, reads the whole file, at the speed of the disk.
   ///
   /// Throws `.unsupportedMedia` if the format isn't supported.

@@ -132,7 +132,12 @@ async function open(id, known, place) {
   if (place?.noise) view.markNoise(place.noise);
   if (place?.at) view.movePlayhead(place.at);
   stage.redraw();
-  for (const { recording } of session.layers) for (const found of recording.warnings) tell(texts.warning(explain(found, found.code)));
+  for (const { recording } of session.layers) {
+    for (const found of recording.warnings) {
+      // This page plays such files in parts, which are exact.
+      if (found.code !== "seeks_inexactly") tell(texts.warning(explain(found, found.code)));
+    }
+  }
 }
 
 new ExcerptDialog(service, session, view, player, (recording, isOpened) => {

@@ -70,7 +70,8 @@ enum DenoiseJob: JobDefinition {
     var told = cleaned.warnings.filter { Warning.isOfSound($0.code) || Warning.isOfResult($0.code) }
     guard let source = try outcome.catalog.recording(outcome.job.recording) else { return told }
     let keepsKind = RowJSON.value(DenoiseParameters.self, from: outcome.job.parameters)?.format == .same
-    told += Warning.ofTags(source.tags, in: try outcome.tagTarget(from: source))
+    let target = try outcome.tagTarget(from: source)
+    told += Warning.ofTags(source.tags, in: target) + target.warnings
     let changed = keepsKind ? source.mediaFacts.map(Warning.ofKind) ?? source.audioFormat.map(Warning.ofKind) ?? [] : []
     guard let facts = source.mediaFacts else { return told + changed }
     // The source's other tracks are copied to the result.
