@@ -55,7 +55,8 @@ export class ResultCard {
     this.card.hidden = !layer;
     if (!layer || layer === this.#layer) return;
     this.#layer = layer;
-    find("result-title").textContent = texts.resultOf(layerName(layer));
+    const name = layerName(layer);
+    find("result-title").textContent = name === texts.cleaned ? name : texts.resultOf(name);
     this.#figures = ["", ""];
     this.#tell();
     const { container } = layer.recording.format;
