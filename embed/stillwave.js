@@ -119,7 +119,12 @@ function rulerStep(secondsPerPixel, room) {
  const step = factor * 10 ** power;
  return { step, parts: factor === 2 ? 4 : 5, digits: Math.max(0, -power - (factor === 10 ? 1 : 0)) };
 }
-return { formatTime, parseTime, rulerStep };
+function sampleStep(samplesPerPixel, room) {
+ const least = Math.max(1, samplesPerPixel * room), power = 10 ** Math.floor(Math.log10(least));
+ const factor = [1, 2, 5, 10].find(candidate => candidate * power >= least) ?? 10, step = factor * power;
+ return { step, parts: step === 1 ? 1 : factor === 2 ? 4 : 5, digits: 0 };
+}
+return { formatTime, parseTime, rulerStep, sampleStep };
 })();
 const tiles = (() => {
 const { isAbort, pause, recordingPath, Refusal } = remote;
@@ -147,6 +152,7 @@ class Waveform {
  constructor(recording, channels) {
   this.id = recording.id;
   this.channels = channels;
+  this.name = `${recording.id} ${channels}`;
   this.lanes = channels === "split" ? recording.format.channels : 1;
   this.sampleRate = recording.format.sample_rate;
   this.availableFrames = 0;
@@ -163,6 +169,15 @@ class Waveform {
    : Math.max(this.availableFrames, Math.floor((waveform.available ?? 0) * this.sampleRate));
  }
  tile(exponent, index) { return this.tiles.get(key(exponent, index)); }
+ async fetch(service, { exponent, index }, signal) {
+  const answer = await service.fetch(
+   `${recordingPath(this.id)}/waveform.points?measures=peak,rms&channels=${this.channels}&${this.place(exponent, index)}`, { signal });
+  return { tile: new Tile(exponent, index, await answer.arrayBuffer()), headers: answer.headers };
+ }
+ place(exponent, index) {
+  const seconds = tileLength * 2 ** exponent / this.sampleRate;
+  return `scale=${2 ** exponent}&start=${index * seconds}&end=${(index + 1) * seconds}`;
+ }
  get leastExponent() { return this.complete ? 0 : leastGrowingExponent; }
  get wholeExponent() {
   return Math.max(this.leastExponent, clampExponent(Math.ceil(Math.log2(Math.max(1, this.totalFrames) / tileLength))));
@@ -191,9 +206,11 @@ class TileStore {
  #errands = new Map();
  #wishes = [];
  #used = new Map();
- constructor(service) { this.service = service; }
+ constructor(service, mostTiles = 320) {
+  this.service = service;
+  this.mostTiles = mostTiles;
+ }
  static mostErrands = 4;
- static mostTiles = 320;
  static restTime = 250;
  want(wishes) {
   this.#wishes = wishes.filter(wish => wish.waveform.isStale(wish.exponent, wish.index));
@@ -215,14 +232,9 @@ class TileStore {
   const { waveform, exponent, index } = wish, control = new AbortController();
   const errand = { wish, control, isResting: false }, own = name(wish);
   this.#errands.set(own, errand);
-  const frames = tileLength * 2 ** exponent, start = index * frames / waveform.sampleRate;
-  const end = (index + 1) * frames / waveform.sampleRate;
   try {
-   const answer = await this.service.fetch(
-    `${recordingPath(waveform.id)}/waveform.points?measures=peak,rms&channels=${waveform.channels}`
-    + `&scale=${2 ** exponent}&start=${start}&end=${end}`, { signal: control.signal });
-   const tile = new Tile(exponent, index, await answer.arrayBuffer());
-   if (tile.count > (waveform.tile(exponent, index)?.count ?? 0)) this.#keep(waveform, tile, answer.headers);
+   const { tile, headers } = await waveform.fetch(this.service, wish, control.signal);
+   if (tile.count > (waveform.tile(exponent, index)?.count ?? 0)) this.#keep(waveform, tile, headers);
    else await rest(errand);
   } catch (error) {
    if (error instanceof Refusal && error.status >= 400 && error.status < 500 && error.status !== 429) {
@@ -242,7 +254,7 @@ class TileStore {
   waveform.tiles.set(place, tile);
   this.touch(waveform, tile);
   for (const [oldest, owner] of this.#used) {
-   if (this.#used.size <= TileStore.mostTiles) break;
+   if (this.#used.size <= this.mostTiles) break;
    if (oldest.exponent >= owner.wholeExponent) {
     this.touch(owner, oldest);
     continue;
@@ -265,12 +277,12 @@ function rest(errand) {
  wish.tries = (wish.tries ?? 0) + 1;
  return pause(TileStore.restTime * 2 ** Math.min(5, wish.tries - 1), control.signal);
 }
-const name = ({ waveform, exponent, index }) => `${waveform.id} ${waveform.channels} ${exponent} ${index}`;
+const name = ({ waveform, exponent, index }) => `${waveform.name} ${exponent} ${index}`;
 return { tileLength, leastGrowingExponent, Tile, Waveform, TileStore };
 })();
 const drawing = (() => {
 const { mostColors } = remote;
-const { formatTime, rulerStep } = time;
+const { formatTime, rulerStep, sampleStep } = time;
 const { leastGrowingExponent, tileLength } = tiles;
 const fill = 0.94;
 const samplesFrom = 2.5, dotsFrom = 7;
@@ -478,21 +490,21 @@ lane, middle, half) {
  pen.fill(dots);
  return true;
 }
-function drawRuler(surface, window, palette) {
+function drawRuler(surface, window, palette, rate = 0) {
  const { pen, width, height, ratio } = surface;
  surface.clear();
  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
- const perPixel = (window.end - window.start) / width;
- const { step, parts, digits } = rulerStep(perPixel, 70 + 7 * Math.max(0, -Math.log10(perPixel)));
+ const unit = rate || 1, from = window.start * unit, perPixel = (window.end - window.start) * unit / width;
+ const { step, parts, digits } = rate ? sampleStep(perPixel, 100) : rulerStep(perPixel, 70 + 7 * Math.max(0, -Math.log10(perPixel)));
  pen.font = palette.font;
  pen.textBaseline = "top";
  pen.fillStyle = palette.quiet;
- const small = step / parts, first = Math.floor(window.start / small);
- for (let k = first; k * small <= window.end + step; k++) {
-  const x = Math.round((k * small - window.start) / perPixel * ratio) / ratio, isMain = k % parts === 0;
+ const small = step / parts, first = Math.floor(from / small);
+ for (let k = first; k * small <= window.end * unit + step; k++) {
+  const x = Math.round((k * small - from) / perPixel * ratio) / ratio, isMain = k % parts === 0;
   pen.fillRect(x, isMain ? 0 : height - 5, 1 / ratio, isMain ? height : 5);
   if (!isMain) continue;
-  const text = formatTime(k * small, digits);
+  const text = rate ? String(Math.round(k * small)).replace(/\B(?=(\d{3})+$)/g, "\u202f") : formatTime(k * small, digits);
   if (x + 4 + pen.measureText(text).width <= width) pen.fillText(text, x + 4, 3);
  }
 }
@@ -531,6 +543,7 @@ class View {
  target = { start: 0, end: 1 };
  selection = null;
  noise = null;
+ boxes = [];
  playhead = 0;
  gain = 1;
  isFitted = true;
@@ -538,6 +551,7 @@ class View {
  rested = new Signal();
  selected = new Signal();
  noiseMarked = new Signal();
+ boxed = new Signal();
  #restTimer = 0;
  isCalm = matchMedia("(prefers-reduced-motion: reduce)");
  reset(duration, sampleRate) {
@@ -545,10 +559,12 @@ class View {
   this.sampleRate = sampleRate;
   this.window = this.target = { start: 0, end: duration };
   this.selection = this.noise = null;
+  this.boxes = [];
   this.playhead = 0;
   this.isFitted = true;
   this.selected.emit();
   this.noiseMarked.emit();
+  this.boxed.emit();
   this.#move();
  }
  setDuration(duration) {
@@ -615,6 +631,11 @@ class View {
  markNoise(noise) {
   this.noise = noise && this.#within(noise);
   this.noiseMarked.emit();
+  this.moved.emit();
+ }
+ setBoxes(boxes) {
+  this.boxes = boxes;
+  this.boxed.emit();
   this.moved.emit();
  }
  movePlayhead(seconds) {

@@ -16,6 +16,21 @@ static const unsigned char index_html[] = {
 static const unsigned char address_js[] = {
 #embed "viewer/address.js"
 };
+static const unsigned char boxes_js[] = {
+#embed "viewer/boxes.js"
+};
+static const unsigned char spectrogramcanvas_js[] = {
+#embed "viewer/spectrogramcanvas.js"
+};
+static const unsigned char spectrogramtiles_js[] = {
+#embed "viewer/spectrogramtiles.js"
+};
+static const unsigned char spectrogramview_js[] = {
+#embed "viewer/spectrogramview.js"
+};
+static const unsigned char spectrogram_css[] = {
+#embed "viewer/spectrogram.css"
+};
 static const unsigned char cleaning_js[] = {
 #embed "viewer/cleaning.js"
 };
@@ -88,11 +103,17 @@ static const unsigned char memory_js[] = {
 static const unsigned char messages_js[] = {
 #embed "viewer/messages.js"
 };
+static const unsigned char meter_js[] = {
+#embed "viewer/meter.js"
+};
 static const unsigned char page_js[] = {
 #embed "viewer/page.js"
 };
 static const unsigned char phrases_js[] = {
 #embed "viewer/phrases.js"
+};
+static const unsigned char picking_js[] = {
+#embed "viewer/picking.js"
 };
 static const unsigned char player_js[] = {
 #embed "viewer/player.js"
@@ -260,6 +281,11 @@ static const unsigned char benchmarks_md[] = {
 const struct stillwave_file stillwave_viewer_files[] = {
   FILE("index.html", index_html),
   FILE("address.js", address_js),
+  FILE("boxes.js", boxes_js),
+  FILE("spectrogramcanvas.js", spectrogramcanvas_js),
+  FILE("spectrogramtiles.js", spectrogramtiles_js),
+  FILE("spectrogramview.js", spectrogramview_js),
+  FILE("spectrogram.css", spectrogram_css),
   FILE("cleaning.js", cleaning_js),
   FILE("comparison.js", comparison_js),
   FILE("controls.js", controls_js),
@@ -284,8 +310,10 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("mediakeys.js", mediakeys_js),
   FILE("memory.js", memory_js),
   FILE("messages.js", messages_js),
+  FILE("meter.js", meter_js),
   FILE("page.js", page_js),
   FILE("phrases.js", phrases_js),
+  FILE("picking.js", picking_js),
   FILE("player.js", player_js),
   FILE("preview.js", preview_js),
   FILE("problems.js", problems_js),

@@ -2,7 +2,7 @@
 import { listed } from "./language.js";
 import { recall, remember } from "./memory.js";
 import { announce, tell } from "./messages.js";
-import { afterCalm, copy, find, label, part } from "./page.js";
+import { afterCalm, afterFrame, copy, find, label, part } from "./page.js";
 import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
 import { formatTime, parseTime } from "./time.js";
@@ -29,6 +29,14 @@ export class CleaningPanel {
    * @type {Signal<void>}
    */
   taken = new Signal();
+  /**
+   * The service has said which methods are installed.
+   * @type {Signal<void>}
+   */
+  methodsKnown = new Signal();
+  /** Whether the method for voices is installed. */
+  hasVoice = false;
+  #areMethodsKnown = false;
   #suggested = "";
   #said = -1;
   /**
@@ -79,6 +87,15 @@ export class CleaningPanel {
       this.#showChosen();
       settled();
     });
+    view.boxed.subscribe(() => {
+      // Without boxes, there is nothing to do besides removing noise.
+      const option = find("method-none"), isChosen = find("method").value === "none";
+      option.hidden = option.disabled = view.boxes.length === 0;
+      if (option.disabled && isChosen) find("method").value = "mmse_lsa";
+      this.#showSettings();
+      settled();
+    });
+    session.opened.subscribe(() => void this.#findMethods());
     session.changed.subscribe(() => {
       this.#showRegions();
       this.#showJob();
@@ -105,6 +122,25 @@ export class CleaningPanel {
     tell(texts.alreadyCleaned(made.name), { action: { text: texts.cleanAnyway, run: clean } });
   }
 
+  /** Offers the method for voices where it is installed. */
+  async #findMethods() {
+    const { service, original } = this.session;
+    if (!original || this.#areMethodsKnown || service.credentials.share) return;
+    this.#areMethodsKnown = true;
+    try {
+      await afterFrame();
+      const { methods } = await service.json("v1/methods");
+      this.hasVoice = methods.includes("voice");
+    } catch {
+      this.#areMethodsKnown = false;
+    }
+    if (!this.hasVoice) return;
+    find("method-voice").hidden = find("method-voice").disabled = false;
+    if (recall("settings")?.method === "voice") find("method").value = "voice";
+    this.#showSettings();
+    this.methodsKnown.emit();
+  }
+
   #remember() {
     const { method, reduction, sensitivity } = this.settings;
     remember("settings", { method, reduction, sensitivity, loudness: find("loudness").value, output: find("keep-residue").checked ? "residue" : "denoised" });
@@ -116,7 +152,7 @@ export class CleaningPanel {
     for (const [id, value] of [["method", method], ["reduction", reduction], ["sensitivity", sensitivity], ["loudness", loudness]]) {
       const field = find(String(id)), former = field.value;
       if (value !== undefined) field.value = String(value);
-      if (field.value === "") field.value = former;
+      if (field.value === "" || field.selectedOptions?.[0].disabled) field.value = former;
     }
     find("keep-residue").checked = output === "residue";
   }
@@ -132,27 +168,31 @@ export class CleaningPanel {
       output: isResidue ? "residue" : "denoised",
       // What was removed stays as loud as it was.
       ...(loudness && !isResidue ? { loudness } : {}),
+      ...(this.view.boxes.length ? { edit: { boxes: [...this.view.boxes] } } : {}),
     };
   }
 
   /** The name of a result among others: its strength, and every other setting that isn't the default. */
   get #label() {
-    const { method, reduction, sensitivity, output, loudness } = this.settings;
+    const { method, reduction, sensitivity, output, loudness, edit } = this.settings, isEdit = method === "none";
     const named = Object.entries(strengths).find(([, decibels]) => decibels === reduction)?.[0];
     return listed([
-      output === "residue" && texts.residue, named ? texts[/** @type {keyof typeof strengths} */ (named)] : texts.decibels(reduction),
-      method !== "mmse_lsa" && texts[/** @type {"wiener" | "spectral_subtraction"} */ (method)],
-      sensitivity !== 1 && texts.times(sensitivity), loudness !== undefined && texts.loudnessValue(loudness),
+      output === "residue" && texts.residue, !isEdit && (named ? texts[/** @type {keyof typeof strengths} */ (named)] : texts.decibels(reduction)),
+      method !== "mmse_lsa" && !isEdit && texts[/** @type {"wiener" | "spectral_subtraction" | "voice"} */ (method)],
+      sensitivity !== 1 && method !== "voice" && !isEdit && texts.times(sensitivity), edit !== undefined && texts.boxes(edit.boxes.length), loudness !== undefined && texts.loudnessValue(loudness),
     ]);
   }
 
   /**
-   * Applies a variant: a named strength, or the residue.
+   * Applies a variant: a named strength, the method for voices, or the residue.
    * @param {string} name
    */
   take(name) {
     find("keep-residue").checked = name === "residue";
+    const method = find("method");
     if (name in strengths) find("reduction").value = strengths[/** @type {keyof typeof strengths} */ (name)];
+    if (name === "voice") method.value = name;
+    else if (name in strengths && ["voice", "none"].includes(method.value)) method.value = "mmse_lsa";
     this.#showSettings();
     this.#remember();
     this.onSettled();
@@ -166,7 +206,13 @@ export class CleaningPanel {
     const factor = Number(find("sensitivity").value);
     find("sensitivity-text").textContent = texts.times(factor);
     find("sensitivity").setAttribute("aria-valuetext", texts.times(factor));
-    for (const [name, decibels] of Object.entries(strengths)) find(`strength-${name}`).checked = decibels === reduction;
+    const method = find("method").value;
+    find("sensitivity").disabled = method === "voice" || method === "none";
+    find("reduction").disabled = method === "none";
+    for (const [name, decibels] of Object.entries(strengths)) {
+      find(`strength-${name}`).checked = decibels === reduction;
+      find(`strength-${name}`).disabled = method === "none";
+    }
   }
 
   #showNoise() {

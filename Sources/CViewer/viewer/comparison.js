@@ -70,6 +70,34 @@ export function startInStep(context, begun, offset, make, duration = Infinity) {
   }
 }
 
+/**
+ * How loud sounds are played, as a factor, and the last node of each context.
+ * @type {WeakMap<AudioContext, GainNode>}
+ */
+const outputs = new WeakMap();
+let volume = 1;
+
+/**
+ * Returns the node that sounds are connected to; it applies the volume.
+ * @param {AudioContext} context
+ */
+export function outputOf(context) {
+  const output = outputs.get(context) ?? new GainNode(context, { gain: volume });
+  if (!outputs.has(context)) output.connect(context.destination);
+  outputs.set(context, output);
+  return output;
+}
+
+/**
+ * Sets how loud sounds of a context, and of later ones, are played.
+ * @param {number} factor
+ * @param {AudioContext | null} context
+ */
+export function setVolume(factor, context) {
+  volume = factor;
+  if (context) outputOf(context).gain.setTargetAtTime(factor, context.currentTime, fade / 3);
+}
+
 export class Comparison {
   isHeard = false;
   isComplete = false;
@@ -151,7 +179,7 @@ export class Comparison {
   #run(/** @type {Take} */ take) {
     const { context, window } = this, { buffer } = take, output = new GainNode(context, { gain: 0 });
     const loopStart = this.#loop.start - window.start, loopEnd = this.#loop.end - window.start;
-    output.connect(context.destination);
+    output.connect(outputOf(context));
     take.output = output;
     take.source = startInStep(context, this.#begun, late => loopStart + (late + this.#offset) % this.#length, () => {
       const source = new AudioBufferSourceNode(context, { buffer, loop: true, loopStart, loopEnd });

@@ -2,6 +2,8 @@
 import { voices } from "./comparison.js";
 import { Surface } from "./drawing.js";
 import { listenToKeys, listenToPointers, setGain } from "./gestures.js";
+import { percent } from "./language.js";
+import { recall, remember } from "./memory.js";
 import { announce, tell } from "./messages.js";
 import { afterCalm, copy, download, find, label, part, rove } from "./page.js";
 import { recordingPath } from "./service.js";
@@ -19,11 +21,11 @@ const speeds = [0.5, 0.75, 1, 1.25, 1.5, 2];
 
 /**
  * The controls around the waveform.
- * @param {{ view: View, stage: Stage, session: Session, player: Player, undo: Undo, labelling: import("./labelling.js").Labelling }} parts
+ * @param {{ view: View, stage: Stage, session: Session, player: Player, undo: Undo, keys: Record<string, (event: KeyboardEvent) => void> }} parts `keys`: what more keys do
  */
-export function connectControls({ view, stage, session, player, undo, labelling }) {
+export function connectControls({ view, stage, session, player, undo, keys }) {
   listenToPointers(stage, view, seconds => player.seek(seconds));
-  const actions = connectButtons(view, stage, session, player, labelling.keys);
+  const actions = connectButtons(view, stage, session, player, keys);
   listenToKeys({ ...actions, "Ctrl+z": () => undo.undo(), "Shift+Ctrl+z": () => undo.redo(), "Ctrl+y": () => undo.redo() });
   for (const toolbar of document.querySelectorAll("[role=toolbar]")) rove(/** @type {HTMLElement} */ (toolbar));
   connectMenu();
@@ -89,9 +91,15 @@ function connectButtons(/** @type {View} */ view, /** @type {Stage} */ stage, /*
         stage.redraw();
       }
     },
+    "ruler-unit": () => {
+      stage.toggleRuler();
+      showRuler();
+    },
     "scale-unit": () => find("scale-unit").setAttribute("aria-pressed", String(stage.toggleScale())),
     channels: () => session.setChannels(session.channels === "mix" ? "split" : "mix"),
   };
+  const showRuler = () => find("ruler-unit").setAttribute("aria-pressed", String(stage.countsSamples));
+  showRuler();
   for (const [id, action] of Object.entries(buttons)) find(id).addEventListener("click", action);
   // After a click on a control, keys go to the waveform again, unless the control has moved the focus itself: to a field
   // that it has opened, or into a dialog.
@@ -253,6 +261,15 @@ function connectPlayer(/** @type {View} */ view, /** @type {Player} */ player, /
   const speed = find("speed");
   speed.replaceChildren(...speeds.map(value => new Option(texts.times(value), String(value), false, value === 1)));
   speed.onchange = () => player.setSpeed(Number(speed.value));
+  const volume = find("volume");
+  volume.value = recall("volume") ?? 100;
+  volume.oninput = () => {
+    volume.setAttribute("aria-valuetext", percent(volume.value / 100));
+    // Loudness follows the square better than the factor itself.
+    player.setVolume((volume.value / 100) ** 2);
+    remember("volume", Number(volume.value));
+  };
+  volume.oninput();
   player.failed.subscribe(error => tell(error.message, { isError: true }));
 }
 

@@ -120,7 +120,7 @@ export class Credentials {
     const [, recording, rest = ""] = /^v1\/recordings\/([^/?]+)(?:\/([^?]*))?/.exec(path) ?? [];
     const scope = ["GET", "HEAD"].includes(method) ? "read" : method === "DELETE" ? "delete" : "write";
     return recording !== this.share.recording || !this.allows(scope)
-      || !/^(|audio|video|waveform(\.\w+)?|peaks\.json|labels(\/.*)?)$/.test(rest);
+      || !/^(|audio|video|waveform(\.\w+)?|peaks\.json|spectrogram|labels(\/.*)?)$/.test(rest);
   }
 
   // Addresses for elements

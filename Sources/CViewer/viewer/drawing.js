@@ -1,6 +1,6 @@
 // @ts-check
 import { mostColors } from "./session.js";
-import { formatTime, rulerStep } from "./time.js";
+import { formatTime, rulerStep, sampleStep } from "./time.js";
 import { leastGrowingExponent, tileLength } from "./tiles.js";
 
 // Draws waveforms and the ruler onto canvases from the view model and the tile store. It reads only colors from the page
@@ -322,22 +322,23 @@ function drawSamples(
  * @param {Surface} surface
  * @param {Span} window
  * @param {Palette} palette
+ * @param {number} [rate] in samples per second, if it counts samples
  */
-export function drawRuler(surface, window, palette) {
+export function drawRuler(surface, window, palette, rate = 0) {
   const { pen, width, height, ratio } = surface;
   surface.clear();
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  const perPixel = (window.end - window.start) / width;
-  const { step, parts, digits } = rulerStep(perPixel, 70 + 7 * Math.max(0, -Math.log10(perPixel)));
+  const unit = rate || 1, from = window.start * unit, perPixel = (window.end - window.start) * unit / width;
+  const { step, parts, digits } = rate ? sampleStep(perPixel, 100) : rulerStep(perPixel, 70 + 7 * Math.max(0, -Math.log10(perPixel)));
   pen.font = palette.font;
   pen.textBaseline = "top";
   pen.fillStyle = palette.quiet;
-  const small = step / parts, first = Math.floor(window.start / small);
-  for (let k = first; k * small <= window.end + step; k++) {
-    const x = Math.round((k * small - window.start) / perPixel * ratio) / ratio, isMain = k % parts === 0;
+  const small = step / parts, first = Math.floor(from / small);
+  for (let k = first; k * small <= window.end * unit + step; k++) {
+    const x = Math.round((k * small - from) / perPixel * ratio) / ratio, isMain = k % parts === 0;
     pen.fillRect(x, isMain ? 0 : height - 5, 1 / ratio, isMain ? height : 5);
     if (!isMain) continue;
-    const text = formatTime(k * small, digits);
+    const text = rate ? String(Math.round(k * small)).replace(/\B(?=(\d{3})+$)/g, "\u202f") : formatTime(k * small, digits);
     // The end of a recording can be a label's beginning.
     if (x + 4 + pen.measureText(text).width <= width) pen.fillText(text, x + 4, 3);
   }

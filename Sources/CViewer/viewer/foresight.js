@@ -1,5 +1,4 @@
 // @ts-check
-import { picture } from "./preview.js";
 import { isAbort } from "./service.js";
 import { find } from "./page.js";
 
@@ -10,7 +9,7 @@ const points = 4000;
 export class Foresight {
   /** @type {import("./player.js").Player["computed"]} */
   #of = null;
-  /** @type {Partial<Record<"denoised" | "residue", import("./drawing.js").Points>>} */
+  /** @type {Partial<Record<"denoised" | "residue", import("./preview.js").Drawing>>} */
   #pictures = {};
   #control = new AbortController();
 
@@ -25,15 +24,15 @@ export class Foresight {
     this.player = player;
     this.stage = stage;
     const update = () => this.#update();
-    for (const signal of [player.changed, stage.view.noiseMarked, panel.profiles.changed, panel.taken]) signal.subscribe(update);
+    for (const signal of [player.changed, stage.view.noiseMarked, stage.view.boxed, panel.profiles.changed, panel.taken]) signal.subscribe(update);
     find("cleaning").addEventListener("input", update);
   }
 
   #update() {
     const { player, stage } = this, { computed, voice } = player, isSame = computed !== null && JSON.stringify(computed.settings) === JSON.stringify(player.settings());
     if (computed !== this.#of) void this.#read();
-    const isNoise = voice === "residue", points = this.#pictures[isNoise ? "residue" : "denoised"];
-    const preview = isSame && computed && points ? { window: computed.window, points, isNoise } : null;
+    const isNoise = voice === "residue", drawing = this.#pictures[isNoise ? "residue" : "denoised"];
+    const preview = isSame && drawing ? { ...drawing, isNoise } : null;
     if (preview?.points === stage.preview?.points) return;
     stage.preview = preview;
     stage.redraw();
@@ -48,9 +47,8 @@ export class Foresight {
     if (!computed) return;
     const { signal } = this.#control, { id, window, settings } = computed;
     try {
-      // They are kept: the preview has just been played from them.
       for (const output of /** @type {const} */ (["denoised", "residue"])) {
-        const made = await picture(await this.previews.fetch(id, window, { ...settings, output }, signal), points);
+        const made = await this.previews.draw(id, window, { ...settings, output }, points, signal);
         signal.throwIfAborted();
         this.#pictures[output] = made;
         this.#update();

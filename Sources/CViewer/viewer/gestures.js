@@ -28,15 +28,21 @@ export function listenToPointers(stage, view, seek) {
   overview(/** @type {HTMLElement} */ (box.parentElement), box, stage, view);
 }
 
-/** The wheel zooms around the pointer, with Shift or sideways it moves, with Alt it changes the height. */
-function wheel(/** @type {HTMLElement} */ element, /** @type {Stage} */ stage, /** @type {View} */ view) {
+/**
+ * The wheel zooms around the pointer, with Shift or sideways it moves, with Alt it changes the height.
+ * @param {HTMLElement} element
+ * @param {Stage} stage
+ * @param {View} view
+ * @param {(amount: number, event: WheelEvent) => void} [stretch] changes the height by a factor, as its natural logarithm
+ */
+export function wheel(element, stage, view, stretch = amount => setGain(view, view.gain * Math.exp(amount))) {
   const box = stage.parts.box.parentElement;
   element.addEventListener("wheel", event => {
     event.preventDefault();
     const unit = event.deltaMode === 1 ? 32 : event.deltaMode === 2 ? 400 : 1;
     const x = event.deltaX * unit, y = event.deltaY * unit;
     if (event.altKey) {
-      setGain(view, view.gain * Math.exp(-(y || x) / 400));
+      stretch(-(y || x) / 400, event);
     } else if (event.shiftKey || Math.abs(x) > Math.abs(y)) {
       const { start, end } = view.target;
       view.pan((event.shiftKey && !x ? y : x) / Math.max(1, stage.waves.width) * (end - start));
@@ -70,18 +76,35 @@ export function setGain(view, gain) {
   view.moved.emit();
 }
 
-/** Mouse: drag selects, click seeks, the middle button moves. Touch: one finger moves, two zoom, a long press selects. */
-function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /** @type {View} */ view, /** @type {(seconds: number) => void} */ seek) {
+/**
+ * What a drag marks.
+ * @typedef {object} Marker
+ * @property {() => Span | null} held what Shift extends
+ * @property {(span: Span, from: number, to: number) => void} set `from` and `to`: the pointer's height where the drag began and now, in CSS pixels of the page
+ * @property {() => void} clear
+ * @property {() => void} [done] the drag has ended
+ */
+/** @typedef {import("./view.js").Span} Span */
+
+/**
+ * Mouse: drag selects, click seeks, the middle button moves. Touch: one finger moves, two zoom, a long press selects.
+ * @param {HTMLElement} wave
+ * @param {Stage} stage
+ * @param {View} view
+ * @param {(seconds: number) => void} seek
+ * @param {Marker} [marker]
+ */
+export function mainView(wave, stage, view, seek, marker = { held: () => view.selection, set: span => view.select(span), clear: () => view.select(null) }) {
   /** @type {Map<number, Point>} */
   const fingers = new Map();
   /** @type {"select" | "pan" | "pinch" | null} */
   let mode = null;
-  let anchor = 0, startX = 0, isDrag = false, press = 0, left = 0, beyond = 0;
+  let anchor = 0, startX = 0, startY = 0, lastY = 0, isDrag = false, press = 0, left = 0, beyond = 0;
   // A selection that is dragged past an edge takes the view along, the faster the farther.
   const push = () => {
     if (mode !== "select" || !beyond) return;
     view.pan(beyond / Math.max(1, stage.waves.width) * view.span * 0.15, true);
-    view.select({ start: anchor, end: stage.secondsAt(beyond < 0 ? 0 : stage.waves.width) });
+    marker.set({ start: anchor, end: stage.secondsAt(beyond < 0 ? 0 : stage.waves.width) }, startY, lastY);
     requestAnimationFrame(push);
   };
   /** @type {{ x: number, time: number, speed: number }} */
@@ -110,6 +133,7 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
       return;
     }
     startX = place(event);
+    startY = lastY = event.clientY;
     isDrag = false;
     startWindow = view.window;
     last = { x: startX, time: event.timeStamp, speed: 0 };
@@ -118,10 +142,10 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
     anchor = stage.secondsAt(startX);
     if (mode === "select" && event.shiftKey) {
       // Moves the end that is nearer.
-      const { start, end } = view.selection ?? { start: view.playhead, end: view.playhead };
+      const { start, end } = marker.held() ?? { start: view.playhead, end: view.playhead };
       anchor = Math.abs(anchor - start) < Math.abs(anchor - end) ? end : start;
       isDrag = true;
-      view.select({ start: anchor, end: stage.secondsAt(startX) });
+      marker.set({ start: anchor, end: stage.secondsAt(startX) }, startY, startY);
     }
     if (isTouch) {
       press = setTimeout(() => {
@@ -129,7 +153,7 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
         mode = "select";
         navigator.vibrate?.(10);
         const finger = stage.view.span * 12 / Math.max(1, stage.waves.width);
-        view.select({ start: anchor - finger, end: anchor + finger });
+        marker.set({ start: anchor - finger, end: anchor + finger }, startY - 12, startY + 12);
       }, longPress);
     }
     // A mouse sets the focus itself, and then no ring is drawn around it.
@@ -155,10 +179,11 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
     if (!isDrag && Math.abs(x - startX) < slop) return;
     isDrag = true;
     clearTimeout(press);
+    lastY = event.clientY;
     if (mode === "select") {
       const wasBeyond = beyond !== 0, raw = event.clientX - left;
       beyond = Math.max(-100, Math.min(100, raw - x));
-      view.select({ start: anchor, end: stage.secondsAt(x) });
+      marker.set({ start: anchor, end: stage.secondsAt(x) }, startY, lastY);
       if (beyond && !wasBeyond) push();
     }
     if (mode === "pan") {
@@ -182,13 +207,14 @@ function mainView(/** @type {HTMLElement} */ wave, /** @type {Stage} */ stage, /
       return;
     }
     if (event.type === "pointerup" && mode && !isDrag && mode !== "select" || event.type === "pointerup" && mode === "select" && !isDrag && event.pointerType !== "touch") {
-      if (view.selection) view.select(null);
+      if (marker.held()) marker.clear();
       seek(anchor);
     } else if (mode === "select" && isDrag && !event.shiftKey && event.type === "pointerup" && Math.abs(place(event) - startX) < slop) {
-      view.select(null);
+      marker.clear();
     } else if (mode === "pan" && isDrag && event.timeStamp - last.time < 60) {
       view.pan(-last.speed * 180 * view.span / Math.max(1, stage.waves.width));
     }
+    if (mode === "select") marker.done?.();
     mode = null;
   };
   wave.addEventListener("pointerup", end);

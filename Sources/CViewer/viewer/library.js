@@ -20,6 +20,8 @@ const madeHow = ({ name, created_at, derived_from }) => {
 const margin = 300;
 /** How often recordings that are being read are refreshed, in milliseconds. */
 const watchPace = 1500;
+/** How long a finger rests on a row to pick it, in milliseconds. */
+const longPress = 450;
 
 /** The list of recordings: newest first, searched, renamed, deleted. */
 export class Library {
@@ -193,6 +195,7 @@ export class Library {
     if (!row) return;
     part(row, "picture").removeAttribute("src");
     row.remove();
+    if (this.picked.delete(id)) void this.showPicked();
     this.#tellCount();
   }
 
@@ -225,6 +228,7 @@ export class Library {
   }
 
   #fill(/** @type {HTMLElement} */ row, /** @type {any} */ recording) {
+    this.#listed.set(row, recording);
     const { name, format, waveform, derived_from } = recording, isReading = ["queued", "building"].includes(waveform.state);
     const hasFailed = waveform.state === "failed";
     // The end of a long name stays visible: results of one source differ there.
@@ -250,7 +254,13 @@ export class Library {
     if (hasFailed) picture.removeAttribute("src");
     else void this.#picture(picture, `${recordingPath(recording.id)}/waveform.png?width=${width}&height=36&pixel_ratio=2&amplitude_scale=auto&color=${color}`);
     const open = part(row, "open"), rename = part(row, "rename"), remove = part(row, "remove");
-    open.onclick = () => this.open(recording);
+    row.classList.toggle("picked", this.picked.has(recording.id));
+    open.onclick = (/** @type {MouseEvent} */ event) => {
+      if (this.#wasPressed) this.#wasPressed = false;
+      else if (this.picked.size || event.ctrlKey || event.metaKey || event.shiftKey) void this.#pick(row, recording, event.shiftKey);
+      else this.open(recording);
+    };
+    this.#pickByTouch(open, row, recording);
     label(rename, texts.rename(name));
     label(remove, texts.remove(name));
     rename.onclick = () => this.#rename(row, recording);
@@ -258,9 +268,15 @@ export class Library {
     open.onkeydown = (/** @type {KeyboardEvent} */ event) => {
       if (event.key === "F2") this.#rename(row, recording);
       else if (event.key === "Delete") this.remove(recording);
-      else if (event.key === "ArrowDown") this.#focus(row.nextElementSibling);
-      else if (event.key === "ArrowUp") this.#focus(row.previousElementSibling);
-      else return;
+      else if (event.key === "Escape" && this.picked.size) this.#unpick();
+      else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+        const next = /** @type {HTMLElement | null} */ (event.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling);
+        this.#focus(next);
+        if (next && event.shiftKey) {
+          if (!this.picked.size) void this.#pick(row, recording, false);
+          void this.#pick(next, this.#listed.get(next), true);
+        }
+      } else return;
       event.preventDefault();
     };
   }
@@ -304,6 +320,70 @@ export class Library {
       this.#watchTimer = 0;
       if (this.list.querySelector(".reading")) this.#watch();
     }, watchPace);
+  }
+
+  /**
+   * The recordings that are picked, by id.
+   * @type {Map<string, any>}
+   */
+  picked = new Map();
+  /** Whether a finger has just picked a row: the click that follows does nothing. */
+  #wasPressed = false;
+  /** Where a range of picked recordings begins. */
+  #pickedFrom = "";
+  /** @type {Promise<import("./picking.js").Picking> | null} */
+  #picking = null;
+  /**
+   * What each row shows.
+   * @type {WeakMap<HTMLElement, any>}
+   */
+  #listed = new WeakMap();
+
+  /** Picks a recording, or no longer; with Shift, all from the last one that was picked to this one. */
+  async #pick(/** @type {HTMLElement} */ row, /** @type {any} */ recording, /** @type {boolean} */ isRange) {
+    const { picked } = this, rows = /** @type {HTMLElement[]} */ ([...this.list.children]), from = rows.findIndex(other => other.dataset.id === this.#pickedFrom);
+    if (isRange && from >= 0) {
+      const [first, last] = [from, rows.indexOf(row)].sort((a, b) => a - b);
+      picked.clear();
+      for (const other of rows.slice(first, last + 1)) picked.set(other.dataset.id ?? "", this.#listed.get(other));
+    } else {
+      if (!picked.delete(recording.id)) picked.set(recording.id, recording);
+      this.#pickedFrom = recording.id;
+    }
+    await this.showPicked();
+  }
+
+  /** A finger that rests on a row picks it. */
+  #pickByTouch(/** @type {HTMLElement} */ open, /** @type {HTMLElement} */ row, /** @type {any} */ recording) {
+    let press = 0;
+    open.onpointerdown = event => {
+      this.#wasPressed = false;
+      clearTimeout(press);
+      if (event.pointerType === "touch") press = setTimeout(() => {
+        this.#wasPressed = true;
+        navigator.vibrate?.(10);
+        void this.#pick(row, recording, false);
+      }, longPress);
+    };
+    open.onpointerup = open.onpointercancel = () => clearTimeout(press);
+    open.oncontextmenu = event => { if (this.#wasPressed) event.preventDefault(); };
+  }
+
+  #unpick() {
+    this.picked.clear();
+    return this.showPicked();
+  }
+
+  /** Shows which recordings are picked, and what can be done with them. */
+  async showPicked() {
+    for (const row of /** @type {Iterable<HTMLElement>} */ (this.list.children)) {
+      const isPicked = this.picked.has(row.dataset.id ?? ""), open = part(row, "open");
+      row.classList.toggle("picked", isPicked);
+      if (this.picked.size) open.setAttribute("aria-pressed", String(isPicked));
+      else open.removeAttribute("aria-pressed");
+    }
+    this.#picking ??= import("./picking.js").then(({ Picking }) => new Picking(this));
+    (await this.#picking).show();
   }
 
   #focus(/** @type {Element | null} */ row) { if (row) part(row, "open").focus(); }
@@ -401,18 +481,19 @@ export class Library {
   }
 
   /**
-   * Hides a recording at once, and deletes it when it can no longer be restored.
-   * @param {any} recording
+   * Hides recordings at once, and deletes them when they can no longer be restored.
+   * @param {any[]} recordings
    */
-  remove(recording) {
-    const { id, name } = recording, row = this.#rowOf(id);
-    const layer = this.session.layerOf(id), place = location.hash;
-    this.#focus(row?.nextElementSibling ?? row?.previousElementSibling ?? null);
-    row?.remove();
+  remove(...recordings) {
+    const place = location.hash, rows = recordings.map(({ id }) => this.#rowOf(id));
+    const layers = recordings.map(({ id }) => this.session.layerOf(id)), original = layers.find(layer => layer?.role === "original");
+    const last = [...rows].reverse().find(row => row);
+    this.#focus(last?.nextElementSibling ?? rows.find(row => row)?.previousElementSibling ?? null);
+    for (const row of rows) row?.remove();
     this.#tellCount();
-    if (layer?.role === "cleaned") this.session.remove(layer);
-    else if (layer) this.session.close();
-    const remove = () => {
+    for (const layer of layers) if (layer?.role === "cleaned") this.session.remove(layer);
+    if (original) this.session.close();
+    const remove = (/** @type {string} */ id) => () => {
       this.#leaving.delete(id);
       this.#gone.add(id);
       forgetMade(id);
@@ -424,18 +505,18 @@ export class Library {
         void this.load();
       });
     };
-    this.#leaving.set(id, remove);
+    for (const { id } of recordings) this.#leaving.set(id, remove(id));
     const restore = async () => {
-      this.#leaving.delete(id);
-      await this.load(this.list.childElementCount + 1);
-      this.#focus(this.#rowOf(id));
+      for (const { id } of recordings) this.#leaving.delete(id);
+      await this.load(this.list.childElementCount + recordings.length);
+      this.#focus(this.#rowOf(recordings[0].id));
       // The address also restores the view and the results.
-      if (layer?.role === "original") location.hash = place;
-      else if (layer) this.open(recording);
+      if (original) location.hash = place;
+      else for (const [k, layer] of layers.entries()) if (layer) this.open(recordings[k]);
     };
     /** @type {import("./undo.js").Step} */
     const step = { undo: () => { }, redo: () => { } };
-    const dismiss = tell(texts.deleted(name), {
+    const dismiss = tell(recordings.length > 1 ? texts.deletedMany(recordings.length) : texts.deleted(recordings[0].name), {
       action: {
         text: texts.undo,
         run: () => {
@@ -445,7 +526,7 @@ export class Library {
       },
       onGone: () => {
         this.undo.forget(step);
-        if (this.#leaving.has(id)) remove();
+        for (const { id } of recordings) this.#leaving.get(id)?.();
       },
     });
     step.undo = () => {
@@ -455,7 +536,7 @@ export class Library {
     // Deleting again is a step of its own.
     step.redo = () => {
       this.undo.forget(step);
-      this.remove(recording);
+      this.remove(...recordings);
     };
     this.undo.add(step);
   }

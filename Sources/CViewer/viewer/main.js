@@ -11,12 +11,13 @@ import { isLabelFile, Labelling } from "./labelling.js";
 import { Labels } from "./labels.js";
 import { Lane } from "./lane.js";
 import { Changes } from "./events.js";
-import { ExcerptDialog } from "./excerpt.js";
 import { Foresight } from "./foresight.js";
 import { Library } from "./library.js";
 import { Media } from "./media.js";
 import { connectMediaKeys } from "./mediakeys.js";
+import { recall } from "./memory.js";
 import { announce, tell } from "./messages.js";
+import { Meter } from "./meter.js";
 import { afterCalm, find } from "./page.js";
 import { Player } from "./player.js";
 import { Previews } from "./preview.js";
@@ -54,6 +55,7 @@ const media = new Media(service, find("picture"));
 const player = new Player(previews, session, view, () => ({ ...panel.settings, output: "denoised" }), media);
 new Variants(previews, session, view, panel);
 new Foresight(previews, player, stage, panel);
+new Meter(session, view, player, stage);
 const undo = new Undo(view, session);
 const labels = new Labels(service, session, undo);
 /** The singing view is loaded when it is first shown. */
@@ -69,12 +71,38 @@ const singing = {
     this.view?.show(isShown);
   },
 };
+/** The spectrogram is loaded when it is first shown. */
+const spectrogram = {
+  /** @type {Promise<import("./spectrogramview.js").SpectrogramView> | null} */
+  view: null,
+  isShown: false,
+  load() {
+    const style = Object.assign(document.createElement("link"), { rel: "stylesheet", href: "viewer/spectrogram.css" });
+    const styled = new Promise((resolve, reject) => Object.assign(style, { onload: resolve, onerror: reject }));
+    document.head.append(style);
+    return Promise.all([import("./spectrogramview.js"), styled]).then(([{ SpectrogramView }]) => new SpectrogramView({ session, view, stage, player, previews }));
+  },
+  async toggle() {
+    this.isShown = !this.isShown;
+    find("spectrogram-show").setAttribute("aria-pressed", String(this.isShown));
+    this.view ??= this.load();
+    try {
+      (await this.view).show(this.isShown);
+    } catch {
+      this.view = null;
+      this.isShown = false;
+      find("spectrogram-show").setAttribute("aria-pressed", "false");
+      tell(texts.unreachable, { isError: true });
+    }
+  },
+};
+find("spectrogram-show").onclick = () => void spectrogram.toggle();
 const labelling = new Labelling(labels, view, player, {
   editor: new LabelEditor(new Lane(labels, view, stage), stage, seconds => player.seek(seconds)),
   transcript: new Transcript(labels, view, stage, player),
   singing,
 });
-connectControls({ view, stage, session, player, undo, labelling });
+connectControls({ view, stage, session, player, undo, keys: { ...labelling.keys, g: () => void spectrogram.toggle() } });
 
 panel.onSettled = () => void player.refresh();
 panel.onChosen = ({ start }) => player.seek(start);
@@ -140,10 +168,19 @@ async function open(id, known, place) {
   }
 }
 
-new ExcerptDialog(service, session, view, player, (recording, isOpened) => {
-  void library.load();
-  if (isOpened) void open(recording.id, recording);
-});
+// The dialog that saves the selection is loaded when it is first opened, and then takes over its button.
+find("selection-save").onclick = async () => {
+  try {
+    const { ExcerptDialog } = await import("./excerpt.js");
+    new ExcerptDialog(service, session, view, player, (recording, isOpened) => {
+      void library.load();
+      if (isOpened) void open(recording.id, recording);
+    });
+    find("selection-save").onclick();
+  } catch {
+    tell(texts.unreachable, { isError: true });
+  }
+};
 
 // A recording that could not be read says so in its place.
 session.changed.subscribe(() => {
@@ -218,3 +255,4 @@ service.reachable.subscribe(isReachable => {
 
 openAddress();
 void library.load();
+if (recall("spectrogram")?.isShown) void spectrogram.toggle();

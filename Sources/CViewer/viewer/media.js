@@ -33,6 +33,7 @@ export class Media {
   isPlaying = false;
   /** How fast sounds are played; their pitch is kept. */
   speed = 1;
+  #volume = 1;
   /** @type {Map<Layer, Track>} */
   #tracks = new Map();
   /** @type {Layer | null} */
@@ -95,6 +96,12 @@ export class Media {
     return false;
   }
 
+  /** @param {number} factor 0 … 1 */
+  setVolume(factor) {
+    this.#volume = factor;
+    for (const { element } of this.#tracks.values()) element.volume = factor;
+  }
+
   /**
    * Sets the source of an element.
    * @param {HTMLMediaElement} element
@@ -140,6 +147,7 @@ export class Media {
     };
     element.preload = "auto";
     element.muted = true;
+    element.volume = this.#volume;
     element.dataset.role = role;
     // After a lost connection, Firefox jumps to the end.
     element.addEventListener("ended", () => { if (layer === this.#heard && !element.error) this.ended.emit(); });

@@ -1,5 +1,5 @@
 // @ts-check
-import { Comparison, mostSpeakers } from "./comparison.js";
+import { Comparison, mostSpeakers, setVolume } from "./comparison.js";
 import { longestPreview } from "./preview.js";
 import { Reels } from "./reels.js";
 import { isAbort } from "./service.js";
@@ -46,11 +46,15 @@ export class Player {
   #contextRate = 0;
   /** Whether a preview plays even though the whole result exists. */
   #isPreview = false;
+  /**
+   * The box that is heard alone, as what is removed by turning it down, and the voice before it.
+   * @type {{ settings: import("./session.js").Settings, voice: Voice } | null}
+   */
+  #alone = null;
   /** @type {Comparison | null} */
   #comparison = null;
   #key = "";
   #control = new AbortController();
-  #fetching = new AbortController();
 
   /**
    * @param {import("./preview.js").Previews} previews
@@ -75,7 +79,6 @@ export class Player {
     session.ended.subscribe(({ layer, state }) => {
       if (layer.role === "cleaned" && state === "succeeded" && !this.isPlaying) this.hear(layer);
     });
-    view.rested.subscribe(() => this.#prefetch());
   }
 
   /** Returns a context at the rate of a recording, so that nothing is resampled before the loudspeaker. */
@@ -155,7 +158,24 @@ export class Player {
     await this.#start();
   }
 
+  /** Plays what is in a box alone, from its start, or stops that. */
+  async hearBox(/** @type {import("./view.js").Box} */ box) {
+    const wasHeard = this.isHearingBox, { start } = box, end = Math.min(box.end, start + longestPreview);
+    this.pause();
+    if (wasHeard) return;
+    this.#alone = { settings: { ...this.settings(), method: "none", edit: { boxes: [{ ...box, gain_db: -60 }] } }, voice: this.voice };
+    this.voice = "residue";
+    this.#isPreview = true;
+    this.range = { start, end };
+    this.view.movePlayhead(start);
+    await this.#start();
+  }
+
+  get isHearingBox() { return this.#alone !== null; }
+
   pause() {
+    if (this.#alone) this.voice = this.#alone.voice;
+    this.#alone = null;
     this.#control.abort();
     this.media.pause();
     this.reels.stop();
@@ -175,6 +195,12 @@ export class Player {
     this.isLooping = isLooping;
     this.reels.setLoop(isLooping);
     this.changed.emit();
+  }
+
+  /** @param {number} factor 0 … 1 */
+  setVolume(factor) {
+    this.media.setVolume(factor);
+    setVolume(factor, this.#context);
   }
 
   /**
@@ -226,7 +252,6 @@ export class Player {
   /** Renews an audible preview after the settings have changed; the new one takes over at the same position. */
   async refresh() {
     if (this.#comparison?.isHeard) await this.#start();
-    else this.#prefetch();
   }
 
   /** The position of the sound, in seconds; null while nothing plays. */
@@ -298,32 +323,22 @@ export class Player {
   }
 
   /**
-   * The stretch to clean: the one that is loaded, the visible one (because the small pictures need it too) or the one that
-   * plays, if it is short enough; otherwise one that begins just before the playhead.
+   * The stretch to clean: the one that is loaded, the one that plays or the visible one, if it is short enough; otherwise
+   * one that begins just before the playhead.
    */
   get #stretch() {
     const { target, playhead, duration } = this.view, { range } = this, held = this.#comparison;
     const start = Math.max(0, Math.min(playhead - 0.5, duration - longestPreview));
     const fits = (/** @type {Span | null} */ window) => window && window.end - window.start <= longestPreview + 1e-6
       && playhead >= window.start && playhead < window.end && (!range || window.start <= range.start && window.end >= range.end);
-    return [held?.isHeard ? held.window : null, target, range].find(fits) ?? { start, end: Math.min(duration, start + longestPreview) };
-  }
-
-  /** Prefetches what a preview would need. */
-  #prefetch() {
-    const { original } = this.session, { start, end } = this.view.target;
-    this.#fetching.abort();
-    if (!original || original.recording.waveform.state !== "ready" || end - start > longestPreview) return;
-    const { signal } = this.#fetching = new AbortController();
-    // Only prefetching: an error is reported when the preview is requested.
-    this.previews.fetch(original.recording.id, { start, end }, this.settings(), signal).catch(() => { });
+    return [held?.isHeard ? held.window : null, range, target].find(fits) ?? { start, end: Math.min(duration, start + longestPreview) };
   }
 
   async #compare(/** @type {AbortSignal} */ signal) {
     const { original } = this.session;
     if (!original) return;
     const context = this.#contextFor(original.waveform.sampleRate), resumed = context.resume();
-    const window = this.#stretch, settings = this.settings(), { id } = original.recording;
+    const window = this.#stretch, settings = this.#alone?.settings ?? this.settings(), { id } = original.recording;
     const key = JSON.stringify([id, window, settings]);
     let next = this.#comparison;
     if (!next?.isComplete || key !== this.#key) {
@@ -341,7 +356,7 @@ export class Player {
     this.reels.stop();
     this.#comparison?.stop();
     [this.#comparison, this.#key] = [next, key];
-    this.computed = { id, window, settings };
+    if (!this.#alone) this.computed = { id, window, settings };
     next.start(this.voice, position, this.range);
     this.#tellPlaying();
   }

@@ -1,5 +1,5 @@
 // @ts-check
-import { equalGains, fade, heardTime, lead, mostSpeakers, startInStep } from "./comparison.js";
+import { equalGains, fade, heardTime, lead, mostSpeakers, outputOf, startInStep } from "./comparison.js";
 import { breathe } from "./page.js";
 import { isAbort, recordingPath } from "./service.js";
 import { Signal } from "./signal.js";
@@ -275,7 +275,7 @@ export class Reels {
     const read = tape ? tape.read : a && b ? difference(a.read, b.read) : null;
     if (!read) return;
     const output = new GainNode(this.context, { gain: 0 });
-    output.connect(this.context.destination);
+    output.connect(outputOf(this.context));
     this.#strands.set(key, { read, output, gain: 1 });
   }
 

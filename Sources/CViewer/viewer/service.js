@@ -74,15 +74,16 @@ export class Service {
   /**
    * Returns the response if it is a success.
    * @param {string} path
-   * @param {{ method?: string, body?: unknown, content?: Blob | string, signal?: AbortSignal, repeatable?: boolean, keepalive?: boolean, range?: string, key?: string, match?: string }} options
-   *   `body` is sent as JSON, `content` as it is; `range` and `match` (If-Match) as in RFC 9110; `key` is an Idempotency-Key;
+   * @param {{ method?: string, body?: unknown, content?: Blob | string, signal?: AbortSignal, repeatable?: boolean, keepalive?: boolean, accept?: string, range?: string, key?: string, match?: string }} options
+   *   `body` is sent as JSON, `content` as it is; `accept`, `range` and `match` (If-Match) as in RFC 9110; `key` is an Idempotency-Key;
    *   a repeatable request is sent again when the service is back, or has time; if the service doesn't say when, a few times
    * @returns {Promise<Response>}
    */
-  async fetch(path, { method = "GET", repeatable = ["GET", "HEAD"].includes(method), body, content, signal, keepalive, range, key, match } = {}) {
+  async fetch(path, { method = "GET", repeatable = ["GET", "HEAD"].includes(method), body, content, signal, keepalive, accept, range, key, match } = {}) {
     if (this.credentials.forbids(method, path)) throw new Refusal(texts.notShared, 403, "not_shared");
     const headers = new Headers();
     if (body !== undefined) headers.set("Content-Type", "application/json");
+    if (accept) headers.set("Accept", accept);
     if (range) headers.set("Range", range);
     if (content !== undefined) headers.set("Content-Type", "application/octet-stream");
     if (key) headers.set("Idempotency-Key", key);

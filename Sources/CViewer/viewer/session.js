@@ -31,7 +31,15 @@ import { Waveform } from "./tiles.js";
  * @property {number} sensitivity
  * @property {"denoised" | "residue"} output
  * @property {number} [loudness] of the result, in LUFS; that of the source if it is missing
+ * @property {{ boxes: import("./view.js").Box[] }} [edit] what is turned down besides
  */
+
+/**
+ * Returns the members of a request that say how to clean: those that the method has.
+ * @param {Settings} settings
+ */
+export const requestOf = ({ noise, method, reduction, sensitivity, ...rest }) => (
+  method === "none" ? { method, ...rest } : { noise, method, reduction, ...(method === "voice" ? {} : { sensitivity }), ...rest });
 
 /** The number of colors for cleaned waveforms, and the maximum number of them in a link. */
 export const mostColors = 4;
@@ -276,7 +284,7 @@ export class Session {
     const { signal } = this.#control, key = `${Date.now()}-${Math.random()}`;
     for (;;) {
       try {
-        return await this.service.json(path, { method: "POST", body: settings, key });
+        return await this.service.json(path, { method: "POST", body: requestOf(settings), key });
       } catch (error) {
         if (!(error instanceof Refusal && error.code === "unreachable")) throw error;
       }

@@ -2,6 +2,7 @@
 import { drawPreview, drawRuler, drawWaveforms, fill, Palette, Surface, wishes } from "./drawing.js";
 import { number } from "./language.js";
 import { LoadingNote } from "./loading.js";
+import { recall, remember } from "./memory.js";
 import { formatTime } from "./time.js";
 import { texts } from "./texts.js";
 
@@ -51,6 +52,8 @@ export class Stage {
     this.loading = new LoadingNote();
     /** @type {import("./drawing.js").PreviewPicture | null} */
     this.preview = null;
+    /** Whether the ruler counts samples, instead of hours, minutes and seconds. */
+    this.countsSamples = recall("ruler") === "samples";
     const find = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
     const canvas = (/** @type {string} */ id) => /** @type {HTMLCanvasElement} */ (document.getElementById(id));
     this.overview = new Surface(canvas("overview-canvas"), () => this.redraw());
@@ -134,6 +137,13 @@ export class Stage {
     return this.#unit === "decibels";
   }
 
+  /** Switches the ruler between time and samples. */
+  toggleRuler() {
+    this.countsSamples = !this.countsSamples;
+    remember("ruler", this.countsSamples ? "samples" : "time");
+    this.redraw();
+  }
+
   /** Labels the amplitudes of each lane, loudest first. */
   #placeScale(/** @type {number} */ lanes) {
     const { view, waves, parts } = this, state = `${this.#unit} ${view.gain} ${lanes} ${waves.height}`;
@@ -199,7 +209,7 @@ export class Stage {
     if (this.#isDirty || state !== this.#drawn) {
       drawWaveforms(this.waves, view.window, layers, palette, view.gain, tiles);
       if (this.preview && layers[0]?.waveform.lanes === 1) drawPreview(this.waves, view.window, this.preview, palette, view.gain);
-      drawRuler(this.ruler, view.window, palette);
+      drawRuler(this.ruler, view.window, palette, this.countsSamples ? view.sampleRate : 0);
       this.#placeScale(layers[0]?.waveform.lanes ?? 1);
       this.#drawn = state;
     }

@@ -334,6 +334,43 @@ export const texts = {
   spectrumRemoved: "Removed",
   hertz: (/** @type {number} */ value) => value < 1000 ? `${number(value)} Hz` : `${number(value / 1000)} kHz`,
 
+  voice: "Voice",
+  none: "None: only the boxes",
+  spectrogram: "Spectrogram",
+  spectrogramShow: "Spectrogram (G)",
+  palette: "Colors",
+  magma: "Magma",
+  viridis: "Viridis",
+  grey: "Gray",
+  frequencies: "Frequencies",
+  mel: "As heard (mel)",
+  log: "Logarithmic",
+  linear: "Linear",
+  frequenciesFewer: "Enlarge the frequencies",
+  frequenciesMore: "Show more frequencies",
+  levelLow: "Level of the darkest color",
+  levelHigh: "Level of the brightest color",
+  curtain: "Original on the left, preview on the right",
+  box: "Box",
+  boxes: (/** @type {number} */ value) => plural(value, { one: "# box", other: "# boxes" }),
+  boxHint: "Drag a box around a sound to turn it down.",
+  boxAdd: "Turn down a box at the selection or the playhead",
+  boxHear: "Hear only what is in the box",
+  boxGain: "Level in the box",
+  boxRemove: "Remove the box",
+  boxSaid: (/** @type {string} */ from, /** @type {string} */ to, /** @type {string} */ low, /** @type {string} */ high, /** @type {string} */ gain) => `Box from ${from} to ${to}, ${low} to ${high}: ${gain}`,
+
+  picked: (/** @type {number} */ value) => plural(value, { other: "# selected" }),
+  pickedLabel: "Selected recordings",
+  removePicked: "Delete the selected recordings",
+  unpick: "Clear the selection",
+  cleanMany: (/** @type {number} */ value) => plural(value, { one: "Clean # recording", other: "Clean # recordings" }),
+  batchDone: (/** @type {number} */ value, /** @type {number} */ total) => `${number(value)} of ${plural(total, { one: "# recording is cleaned.", other: "# recordings are cleaned." })}`,
+  deletedMany: (/** @type {number} */ value) => plural(value, { one: "Deleted # recording.", other: "Deleted # recordings." }),
+
+  volume: "Volume",
+  rulerUnit: "Ruler in samples",
+
   deletedElsewhere: (/** @type {string} */ name) => `“${name}” was deleted in another window.`,
 
   keyList: /** @type {[string, string][]} */ ([
@@ -352,6 +389,9 @@ export const texts = {
     ["Double-click", "Select the sound between two silences, or a silence"],
     ["Wheel", "Zoom; with Shift scroll; with Alt change the height"],
     ["Touch", "One finger scrolls, two zoom, a long press selects"],
+    ["G", "Show the spectrogram"],
+    ["Arrows, Delete", "On a box of the spectrogram: move it (with Ctrl its end or upper edge), remove it"],
+    ["Ctrl-click, Shift-click", "In the list: select several recordings"],
   ]),
 };
 

@@ -49,6 +49,8 @@ export class Waveform {
   constructor(recording, channels) {
     this.id = recording.id;
     this.channels = channels;
+    /** Tells its tiles from those of others. */
+    this.name = `${recording.id} ${channels}`;
     this.lanes = channels === "split" ? recording.format.channels : 1;
     this.sampleRate = recording.format.sample_rate;
     this.availableFrames = 0;
@@ -75,7 +77,33 @@ export class Waveform {
    */
   tile(exponent, index) { return this.tiles.get(key(exponent, index)); }
 
-  /** The finest scale that is available now. */
+  /**
+   * Asks the service for a tile.
+   * @param {import("./service.js").Service} service
+   * @param {Wish} wish
+   * @param {AbortSignal} signal
+   * @returns {Promise<{ tile: Tile, headers: Headers }>}
+   */
+  async fetch(service, { exponent, index }, signal) {
+    const answer = await service.fetch(
+      `${recordingPath(this.id)}/waveform.points?measures=peak,rms&channels=${this.channels}&${this.place(exponent, index)}`, { signal });
+    return { tile: new Tile(exponent, index, await answer.arrayBuffer()), headers: answer.headers };
+  }
+
+  /**
+   * The parameters of a request for a tile that say where it is.
+   * @param {number} exponent
+   * @param {number} index
+   */
+  place(exponent, index) {
+    const seconds = tileLength * 2 ** exponent / this.sampleRate;
+    return `scale=${2 ** exponent}&start=${index * seconds}&end=${(index + 1) * seconds}`;
+  }
+
+  /**
+   * The finest scale that is available now.
+   * @returns {number}
+   */
   get leastExponent() { return this.complete ? 0 : leastGrowingExponent; }
 
   /** The scale at which the whole recording is a single tile, which is drawn until finer tiles are loaded. */
@@ -143,11 +171,16 @@ export class TileStore {
    */
   #used = new Map();
 
-  /** @param {import("./service.js").Service} service */
-  constructor(service) { this.service = service; }
+  /**
+   * @param {import("./service.js").Service} service
+   * @param {number} [mostTiles] that are kept
+   */
+  constructor(service, mostTiles = 320) {
+    this.service = service;
+    this.mostTiles = mostTiles;
+  }
 
   static mostErrands = 4;
-  static mostTiles = 320;
   /** The pause after an answer without more points, in milliseconds; twice as long each time, up to 32 times. */
   static restTime = 250;
 
@@ -184,14 +217,9 @@ export class TileStore {
     const { waveform, exponent, index } = wish, control = new AbortController();
     const errand = { wish, control, isResting: false }, own = name(wish);
     this.#errands.set(own, errand);
-    const frames = tileLength * 2 ** exponent, start = index * frames / waveform.sampleRate;
-    const end = (index + 1) * frames / waveform.sampleRate;
     try {
-      const answer = await this.service.fetch(
-        `${recordingPath(waveform.id)}/waveform.points?measures=peak,rms&channels=${waveform.channels}`
-        + `&scale=${2 ** exponent}&start=${start}&end=${end}`, { signal: control.signal });
-      const tile = new Tile(exponent, index, await answer.arrayBuffer());
-      if (tile.count > (waveform.tile(exponent, index)?.count ?? 0)) this.#keep(waveform, tile, answer.headers);
+      const { tile, headers } = await waveform.fetch(this.service, wish, control.signal);
+      if (tile.count > (waveform.tile(exponent, index)?.count ?? 0)) this.#keep(waveform, tile, headers);
       // A job that begins again has less for a while, and another node may not have heard of the rest.
       else await rest(errand);
     } catch (error) {
@@ -220,7 +248,7 @@ export class TileStore {
     waveform.tiles.set(place, tile);
     this.touch(waveform, tile);
     for (const [oldest, owner] of this.#used) {
-      if (this.#used.size <= TileStore.mostTiles) break;
+      if (this.#used.size <= this.mostTiles) break;
       if (oldest.exponent >= owner.wholeExponent) {
         this.touch(owner, oldest);
         continue;
@@ -255,4 +283,4 @@ function rest(errand) {
 }
 
 /** @param {Wish} wish */
-const name = ({ waveform, exponent, index }) => `${waveform.id} ${waveform.channels} ${exponent} ${index}`;
+const name = ({ waveform, exponent, index }) => `${waveform.name} ${exponent} ${index}`;

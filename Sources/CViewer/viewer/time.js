@@ -47,3 +47,14 @@ export function rulerStep(secondsPerPixel, room) {
   const step = factor * 10 ** power;
   return { step, parts: factor === 2 ? 4 : 5, digits: Math.max(0, -power - (factor === 10 ? 1 : 0)) };
 }
+
+/**
+ * Returns the distance between the labels of a ruler that counts samples, and the number of parts of each.
+ * @param {number} samplesPerPixel
+ * @param {number} room
+ */
+export function sampleStep(samplesPerPixel, room) {
+  const least = Math.max(1, samplesPerPixel * room), power = 10 ** Math.floor(Math.log10(least));
+  const factor = [1, 2, 5, 10].find(candidate => candidate * power >= least) ?? 10, step = factor * power;
+  return { step, parts: step === 1 ? 1 : factor === 2 ? 4 : 5, digits: 0 };
+}

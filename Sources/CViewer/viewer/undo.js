@@ -7,7 +7,7 @@ import { Signal } from "./signal.js";
 /** How many steps can be undone. */
 const most = 100;
 
-/** What can be undone and redone: selections, marked noise, renaming and deleting. */
+/** What can be undone and redone: selections, marked noise, boxes, renaming and deleting. */
 export class Undo {
   /**
    * There is more or less to undo or to redo.
@@ -30,6 +30,7 @@ export class Undo {
     const settled = afterCalm(400, () => this.#note());
     view.selected.subscribe(settled);
     view.noiseMarked.subscribe(settled);
+    view.boxed.subscribe(settled);
     session.opened.subscribe(() => {
       this.#done = this.#done.filter(step => !step.isOfView);
       this.#undone = this.#undone.filter(step => !step.isOfView);
@@ -68,17 +69,18 @@ export class Undo {
     this.changed.emit();
   }
 
-  get #marks() { return JSON.stringify([this.view.selection, this.view.noise]); }
+  get #marks() { return JSON.stringify([this.view.selection, this.view.noise, this.view.boxes]); }
 
-  /** Adds a step if the selection or the noise has changed. */
+  /** Adds a step if the selection, the noise or a box has changed. */
   #note() {
-    const before = this.#before || "[null,null]", after = this.#marks;
+    const before = this.#before || "[null,null,[]]", after = this.#marks;
     if (after === before) return;
     this.#before = after;
     const set = (/** @type {string} */ marks) => () => {
-      const [selection, noise] = JSON.parse(marks);
+      const [selection, noise, boxes] = JSON.parse(marks);
       this.view.select(selection);
       if (JSON.stringify(noise) !== JSON.stringify(this.view.noise)) this.view.markNoise(noise);
+      if (JSON.stringify(boxes) !== JSON.stringify(this.view.boxes)) this.view.setBoxes(boxes);
     };
     this.add({ undo: set(before), redo: set(after), isOfView: true });
   }

@@ -2,15 +2,15 @@
 import { strengths } from "./cleaning.js";
 import { Columns, Palette, Surface } from "./drawing.js";
 import { afterCalm, copy, find, label, part } from "./page.js";
-import { longestPreview, picture } from "./preview.js";
+import { longestPreview } from "./preview.js";
 import { isAbort } from "./service.js";
 import { texts } from "./texts.js";
 
-/** @typedef {{ window: import("./view.js").Span, points: import("./drawing.js").Points }} Drawing */
+const names = /** @type {const} */ (["gentle", "natural", "strong", "voice", "residue"]);
+/** How many points a picture has. */
+const width = 1200;
 
-const names = /** @type {const} */ (["gentle", "natural", "strong", "residue"]);
-
-/** The visible part, cleaned in four ways, as small pictures side by side. */
+/** The visible part, cleaned in several ways, as small pictures side by side. */
 export class Variants {
   #control = new AbortController();
   #asked = "";
@@ -34,14 +34,24 @@ export class Variants {
       label(cell, texts.takeVariant(texts[name]));
       cell.onclick = () => panel.take(name);
       find("variant-list").append(cell);
-      /** @type {Drawing | null} */
-      const drawing = null;
-      return { name, cell, surface: new Surface(part(cell, "canvas"), () => this.#redraw()), drawing: /** @type {Drawing | null} */ (drawing) };
+      const drawing = /** @type {import("./preview.js").Drawing | null} */ (null);
+      return { name, cell, surface: new Surface(part(cell, "canvas"), () => this.#redraw()), drawing };
+    });
+    const showMethods = () => {
+      const hasVoice = panel.hasVoice;
+      this.area.classList.toggle("with-voice", hasVoice);
+      for (const { name, cell } of this.cells) if (name === "voice") cell.hidden = !hasVoice;
+    };
+    showMethods();
+    panel.methodsKnown.subscribe(() => {
+      showMethods();
+      settled();
     });
     const settled = afterCalm(250, () => this.#fetch());
     view.moved.subscribe(() => this.#ask());
     view.rested.subscribe(() => this.#fetch());
     view.noiseMarked.subscribe(settled);
+    view.boxed.subscribe(settled);
     panel.profiles.changed.subscribe(settled);
     find("cleaning").addEventListener("input", settled);
     session.changed.subscribe(settled);
@@ -77,15 +87,16 @@ export class Variants {
   #drawn = "";
   #isDirty = true;
   #draw() {
-    const { start, end } = this.view.window, { reduction, output } = this.panel.settings;
-    const state = `${start} ${end} ${this.view.gain} ${reduction} ${output}`;
+    const { start, end } = this.view.window, { method, reduction, output } = this.panel.settings;
+    const state = `${start} ${end} ${this.view.gain} ${method} ${reduction} ${output}`;
     if (state === this.#drawn && !this.#isDirty) return;
     this.#drawn = state;
     this.#isDirty = false;
     find("variants-hint").hidden = end - start <= longestPreview;
     this.area.classList.toggle("too-long", end - start > longestPreview);
     for (const { name, cell, surface, drawing } of this.cells) {
-      const isTaken = name === "residue" ? output === "residue" : output === "denoised" && strengths[name] === reduction;
+      const isTaken = name === "residue" ? output === "residue"
+        : output === "denoised" && (name === "voice" ? method === name : isClassical(method) && strengths[name] === reduction);
       if (cell.getAttribute("aria-pressed") !== String(isTaken)) cell.setAttribute("aria-pressed", String(isTaken));
       surface.clear();
       if (!drawing || end - start > longestPreview * 4) continue;
@@ -100,21 +111,18 @@ export class Variants {
   async #fetch() {
     const { original } = this.session, { start, end } = this.view.target;
     if (!this.area.open || !original || original.recording.waveform.state !== "ready" || end - start > longestPreview) return this.#draw();
-    const window = { start, end }, { method, sensitivity, noise, reduction } = this.panel.settings;
-    const asked = JSON.stringify([original.recording.id, window, method, sensitivity, noise, reduction]);
+    const window = { start, end }, { output, ...settings } = this.panel.settings, { hasVoice } = this.panel;
+    const asked = JSON.stringify([original.recording.id, window, settings, hasVoice]);
     if (asked === this.#asked) return this.#draw();
     this.#asked = asked;
     this.#control.abort();
     const { signal } = this.#control = new AbortController();
     try {
       for (const cell of this.cells) {
-        const settings = cell.name === "residue"
-          ? { method, sensitivity, noise, reduction, output: /** @type {const} */ ("residue") }
-          : { method, sensitivity, noise, reduction: strengths[cell.name], output: /** @type {const} */ ("denoised") };
-        const bytes = await this.previews.fetch(original.recording.id, window, settings, signal);
+        if (cell.name === "voice" && !hasVoice) continue;
+        const drawing = await this.previews.draw(original.recording.id, window, variant(settings, cell.name), width, signal);
         signal.throwIfAborted();
-        cell.drawing = { window, points: await picture(bytes, 1200) };
-        signal.throwIfAborted();
+        cell.drawing = drawing;
         this.#isDirty = true;
         this.#ask();
       }
@@ -123,4 +131,19 @@ export class Variants {
       if (!isAbort(error)) this.#asked = "";
     }
   }
+}
+
+/** @param {string} method */
+const isClassical = method => method !== "voice" && method !== "none";
+
+/**
+ * Returns the settings of a variant.
+ * @param {Omit<import("./session.js").Settings, "output">} settings those that are set
+ * @param {typeof names[number]} name
+ * @returns {import("./session.js").Settings}
+ */
+function variant(settings, name) {
+  if (name === "residue") return { ...settings, output: name };
+  const method = name === "voice" ? name : isClassical(settings.method) ? settings.method : "mmse_lsa";
+  return { ...settings, method, reduction: name === "voice" ? settings.reduction : strengths[name], output: "denoised" };
 }

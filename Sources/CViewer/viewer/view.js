@@ -3,6 +3,7 @@ import { Signal } from "./signal.js";
 
 /**
  * @typedef {{ start: number, end: number }} Span in seconds
+ * @typedef {Span & { min_hz: number, max_hz: number, gain_db: number }} Box what is turned down, in seconds, Hz and dB
  */
 
 /** The time in which the window's distance to its target shrinks to a third, in milliseconds. */
@@ -33,6 +34,11 @@ export class View {
    * @type {Span | null}
    */
   noise = null;
+  /**
+   * What a cleaning turns down besides the noise.
+   * @type {readonly Box[]}
+   */
+  boxes = [];
   /** Seconds. */
   playhead = 0;
   /** The factor by which amplitudes are enlarged. */
@@ -54,6 +60,8 @@ export class View {
   selected = new Signal();
   /** @type {Signal<void>} */
   noiseMarked = new Signal();
+  /** @type {Signal<void>} */
+  boxed = new Signal();
 
   #restTimer = 0;
 
@@ -70,10 +78,12 @@ export class View {
     this.sampleRate = sampleRate;
     this.window = this.target = { start: 0, end: duration };
     this.selection = this.noise = null;
+    this.boxes = [];
     this.playhead = 0;
     this.isFitted = true;
     this.selected.emit();
     this.noiseMarked.emit();
+    this.boxed.emit();
     this.#move();
   }
 
@@ -175,6 +185,13 @@ export class View {
   markNoise(noise) {
     this.noise = noise && this.#within(noise);
     this.noiseMarked.emit();
+    this.moved.emit();
+  }
+
+  /** @param {readonly Box[]} boxes */
+  setBoxes(boxes) {
+    this.boxes = boxes;
+    this.boxed.emit();
     this.moved.emit();
   }
 
