@@ -115,5 +115,6 @@ class EverybodyCanUseIt(Chapter):
             found = page.overflow()
             assert not found, f"at {width} x {height}, forced colors: {is_forced}: {found}"
             page.press("#selection-save")
+            wait("the dialog opens", lambda: browser.shown("#excerpt"))
             check("a selection is saved")
             browser.click("#excerpt-close")

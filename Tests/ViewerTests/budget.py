@@ -184,7 +184,7 @@ def measure_preview(service, recording, report):
         page = Page(browser, service.address)
         page.open(f"{recording}&view=100-129.9")
         wait("the pictures are drawn", lambda: all(
-            page.ink(f"#variant-list > :nth-child({k}) canvas") > 100 for k in (1, 2, 3, 4)))
+            page.ink(f"#variant-list > :nth-child({k} of :not([hidden])) canvas") > 100 for k in (1, 2, 3, 4)))
         browser.run("""
           console.timeStamp("journey");
           document.querySelector("#preview").click();

@@ -1,7 +1,7 @@
 import re
 
 from chapter import Chapter
-from page import DELETE, ENTER, F2
+from page import CONTROL, DELETE, ENTER, ESCAPE, F2, LONG_PRESS, SHIFT, in_chromium
 from webdriver import wait
 
 
@@ -125,6 +125,74 @@ class RecordingsAreFoundRenamedAndDeleted(Chapter):
         wait("it stays so", lambda: page.names() and page.names()[0] == min(newest, key=str.lower))
         browser.run(choose, "created")
         wait("it is sorted by date", lambda: page.names() == by_date)
+
+    def many_are_cleaned_and_deleted_at_once(self):
+        browser, page = self.browser, self.page
+        for k in range(3):
+            self.upload(f"one of many {k}.wav", 2, seed=k)
+        browser.type("#search", "one of many")
+        wait("they are listed", lambda: page.names() == [f"one of many {k}.wav" for k in (2, 1, 0)])
+
+        def click(row, key=CONTROL):
+            browser.click_holding(key, page.point(0.3, 0.3, f"#list li:nth-child({row}) .open"))
+
+        def picked():
+            return browser.run("return [...document.querySelectorAll('#list .open[aria-pressed=true] bdi')].map(name => name.textContent.at(-5))")
+        opened = browser.text("#name")
+        click(1)
+        wait("the first one is selected", lambda: picked() == ["2"] and browser.shown("#picked"))
+        click(3, SHIFT)
+        wait("so are those up to the last one", lambda: picked() == ["2", "1", "0"])
+        click(2)
+        wait("but the second one", lambda: picked() == ["2", "0"])
+        assert browser.text("#picked [data-part=text]") == "2 selected" and browser.text("#name") == opened, "none is opened"
+        browser.click("#picked-clean")
+        assert browser.shown("#batch") and browser.text("#batch-title") == "Clean 2 recordings"
+        browser.run("""
+          document.querySelector("#batch-strength").value = "25";
+          const ask = window.fetch;
+          window.fetch = (path, options) => {
+            if (String(path).endsWith("v1/batches")) window.batch = JSON.parse(options.body);
+            return ask(path, options);
+          };""")
+        browser.click("#batch-clean")
+        wait("both are cleaned", lambda: "2 of 2 recordings are cleaned." in page.toast())
+        results = [recording for recording in self.service.recordings() if recording["derived_from"] and "one of many" in recording["name"]]
+        assert len(results) == 2 and not browser.shown("#picked"), results
+        wait("the results are listed", lambda: len(page.names()) == 5)
+        assert browser.run("return batch.denoise.reduction") == 25, browser.run("return batch")
+        for row in (1, 2):
+            click(row)
+        browser.keys(ESCAPE)
+        wait("none is selected any more", lambda: not picked() and not browser.shown("#picked"))
+        click(1)
+        click(5, SHIFT)
+        wait("all are selected", lambda: len(picked()) == 5)
+        browser.click("#picked-remove")
+        wait("all are gone", lambda: not page.names() and "Deleted 5 recordings." in page.toast())
+        page.press(".toast:last-child [data-part=action]")
+        wait("all are back", lambda: len(page.names()) == 5)
+        click(1)
+        click(5, SHIFT)
+        browser.click("#picked-remove")
+        page.press(".toast:last-child [data-part=close]")
+        wait("the service has deleted them", lambda: not any("one of many" in recording["name"] for recording in self.service.recordings()))
+
+    @in_chromium("it has a touch screen")
+    def a_finger_that_rests_selects(self):
+        browser, page = self.browser, self.page
+        browser.run("const s = document.querySelector('#search'); s.value = ''; s.dispatchEvent(new Event('input'))")
+        wait("all are listed", lambda: len(page.names()) > 1)
+        browser.size(390, 844, ratio=2, touch=True)
+        browser.click("#menu")
+        wait("the list comes out", lambda: browser.box("#library")["x"] >= 0)
+        point = page.point(0.4, 0.3, "#list li:first-child .open")
+        browser.drag(point, point, kind="touch", hold=LONG_PRESS)
+        wait("one is selected", lambda: browser.shown("#picked") and browser.text("#picked [data-part=text]") == "1 selected")
+        browser.click("#picked-clear")
+        wait("and no longer", lambda: not browser.shown("#picked"))
+        browser.keys(ESCAPE)
+        browser.size(1440, 900)
 
     def the_list_loads_while_it_is_scrolled(self):
         note = self.sound("note.wav", 0.2, 8000)

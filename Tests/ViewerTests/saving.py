@@ -15,6 +15,7 @@ class PartsNoiseAndLoudnessAreKept(Chapter):
           window.downloaded = [];
           HTMLAnchorElement.prototype.click = function () { downloaded.push(this.href); };""")
         page.press("#selection-save")
+        wait("the dialog opens", lambda: browser.shown("#excerpt"))
         assert "0:02.00" in browser.text("#excerpt-title") and "0:04.50" in browser.text("#excerpt-title")
         assert "whole.wav" in browser.text("#excerpt-source")
         browser.run("document.querySelector('#excerpt-format').value = 'flac'")

@@ -9,7 +9,7 @@ from webdriver import wait
 SMALL = """
 const found = [];
 for (const element of document.querySelectorAll("button, a[href], select, summary, textarea, input, .handle")) {
-  if (!element.checkVisibility({ visibilityProperty: true }) || element.matches(".skip")) continue;
+  if (!element.checkVisibility({ visibilityProperty: true }) || element.matches(".skip, .box")) continue;
   const { width, height } = (element.matches("[type=radio], [type=checkbox]") ? element.closest("label") : element).getBoundingClientRect();
   if (width && (width < 43.9 || height < 43.9)) found.push([element.id || element.dataset.part || element.outerHTML.slice(0, 80), width, height]);
   if (element.matches("select, textarea, input") && parseFloat(getComputedStyle(element).fontSize) < 16) found.push([element.id, getComputedStyle(element).fontSize]);
@@ -105,6 +105,8 @@ class EverythingHasRoomAtAnySizeInAnyLanguage(Chapter):
             for button in (None, "#settings", "#menu", "#label-menu", "#display-menu", "#selection-save"):
                 if button:
                     page.press(button)
+                    if button == "#selection-save":
+                        wait("the dialog opens", lambda: browser.shown("#excerpt"))
                     page.settle()
                 found = browser.run(SMALL)
                 assert not found, f"at {width} x {height}, after {button}: {found}"

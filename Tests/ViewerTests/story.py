@@ -18,6 +18,7 @@ import opening
 import saving
 import sharing
 import sizes
+import spectra
 import uploads
 from material import Service, speech_like, write_wav
 from webdriver import Browser
@@ -26,7 +27,7 @@ CHAPTERS = [
     opening.AFileIsDroppedAndCleaned, moving.TheViewIsMovedAndMarked, listening.ResultsAreHeardInStep,
     listening.TheSoundHasNoGaps, listing.RecordingsAreFoundRenamedAndDeleted, uploads.UploadsOutliveWhatGoesWrong,
     formats.FilesOfManyFormatsArePlayed, labels.LabelsAreEditedReadAndSung, saving.PartsNoiseAndLoudnessAreKept,
-    sharing.AKeyOpensAndALinkSharesRecordings, sizes.EverythingHasRoomAtAnySizeInAnyLanguage,
+    spectra.TheSpectrogramIsReadAndEdited, sharing.AKeyOpensAndALinkSharesRecordings, sizes.EverythingHasRoomAtAnySizeInAnyLanguage,
     accessible.EverybodyCanUseIt, failing.WhatFailsSaysSoAndGoesOn,
 ]
 

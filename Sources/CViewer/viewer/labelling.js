@@ -40,7 +40,7 @@ export class Labelling {
    * @param {import("./labels.js").Labels} labels
    * @param {import("./view.js").View} view
    * @param {import("./player.js").Player} player
-   * @param {{ editor: import("./editing.js").LabelEditor, transcript: import("./transcript.js").Transcript, singing: { isShown: boolean, show: (isShown: boolean) => void } }} shown
+   * @param {{ editor: import("./editing.js").LabelEditor } & Record<"transcript" | "singing", { isShown: boolean, show: (isShown: boolean) => void }>} shown
    */
   constructor(labels, view, player, shown) {
     this.labels = labels;

@@ -256,8 +256,7 @@ export class Library {
     const open = part(row, "open"), rename = part(row, "rename"), remove = part(row, "remove");
     row.classList.toggle("picked", this.picked.has(recording.id));
     open.onclick = (/** @type {MouseEvent} */ event) => {
-      if (this.#wasPressed) this.#wasPressed = false;
-      else if (this.picked.size || event.ctrlKey || event.metaKey || event.shiftKey) void this.#pick(row, recording, event.shiftKey);
+      if (this.picked.size || event.ctrlKey || event.metaKey || event.shiftKey) void this.#pick(row, recording, event.shiftKey);
       else this.open(recording);
     };
     this.#pickByTouch(open, row, recording);
@@ -327,8 +326,6 @@ export class Library {
    * @type {Map<string, any>}
    */
   picked = new Map();
-  /** Whether a finger has just picked a row: the click that follows does nothing. */
-  #wasPressed = false;
   /** Where a range of picked recordings begins. */
   #pickedFrom = "";
   /** @type {Promise<import("./picking.js").Picking> | null} */
@@ -353,20 +350,25 @@ export class Library {
     await this.showPicked();
   }
 
-  /** A finger that rests on a row picks it. */
+  /** A finger that rests on a row picks it; the click that follows does nothing, whatever is below the finger then. */
   #pickByTouch(/** @type {HTMLElement} */ open, /** @type {HTMLElement} */ row, /** @type {any} */ recording) {
-    let press = 0;
+    let press = 0, isTouch = false;
     open.onpointerdown = event => {
-      this.#wasPressed = false;
       clearTimeout(press);
-      if (event.pointerType === "touch") press = setTimeout(() => {
-        this.#wasPressed = true;
+      isTouch = event.pointerType === "touch";
+      if (isTouch) press = setTimeout(() => {
+        const next = new AbortController(), options = { capture: true, signal: next.signal };
+        addEventListener("pointerdown", () => next.abort(), options);
+        addEventListener("click", event => {
+          event.preventDefault();
+          event.stopPropagation();
+        }, options);
         navigator.vibrate?.(10);
         void this.#pick(row, recording, false);
       }, longPress);
     };
     open.onpointerup = open.onpointercancel = () => clearTimeout(press);
-    open.oncontextmenu = event => { if (this.#wasPressed) event.preventDefault(); };
+    open.oncontextmenu = event => { if (isTouch) event.preventDefault(); };
   }
 
   #unpick() {

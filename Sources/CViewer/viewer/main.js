@@ -31,7 +31,6 @@ import { SpectrumPicture } from "./spectrum.js";
 import { Stage } from "./stage.js";
 import { fillTexts, texts } from "./texts.js";
 import { TileStore } from "./tiles.js";
-import { Transcript } from "./transcript.js";
 import { Transfers } from "./transfers.js";
 import { Variants } from "./variants.js";
 import { Undo } from "./undo.js";
@@ -58,51 +57,49 @@ new Foresight(previews, player, stage, panel);
 new Meter(session, view, player, stage);
 const undo = new Undo(view, session);
 const labels = new Labels(service, session, undo);
-/** The singing view is loaded when it is first shown. */
-const singing = {
-  /** @type {import("./singing.js").SingingView | null} */
-  view: null,
-  get isShown() { return this.view?.isShown ?? false; },
-  async show(/** @type {boolean} */ isShown) {
-    if (isShown && !this.view) {
-      const { SingingView } = await import("./singing.js");
-      this.view ??= new SingingView(labels, view, stage, player);
-    }
-    this.view?.show(isShown);
-  },
-};
-/** The spectrogram is loaded when it is first shown. */
-const spectrogram = {
-  /** @type {Promise<import("./spectrogramview.js").SpectrogramView> | null} */
-  view: null,
-  isShown: false,
-  load() {
-    const style = Object.assign(document.createElement("link"), { rel: "stylesheet", href: "viewer/spectrogram.css" });
-    const styled = new Promise((resolve, reject) => Object.assign(style, { onload: resolve, onerror: reject }));
-    document.head.append(style);
-    return Promise.all([import("./spectrogramview.js"), styled]).then(([{ SpectrogramView }]) => new SpectrogramView({ session, view, stage, player, previews }));
-  },
-  async toggle() {
-    this.isShown = !this.isShown;
-    find("spectrogram-show").setAttribute("aria-pressed", String(this.isShown));
-    this.view ??= this.load();
-    try {
-      (await this.view).show(this.isShown);
-    } catch {
-      this.view = null;
-      this.isShown = false;
-      find("spectrogram-show").setAttribute("aria-pressed", "false");
-      tell(texts.unreachable, { isError: true });
-    }
-  },
-};
-find("spectrogram-show").onclick = () => void spectrogram.toggle();
+/**
+ * A view that is loaded when it is first shown.
+ * @typedef {{ isShown: boolean, show: (isShown: boolean) => void }} Shown
+ * @param {() => Promise<Shown>} load
+ */
+function later(load) {
+  let isWanted = false;
+  /** @type {Promise<Shown> | null} */
+  let loading = null;
+  /** @type {Shown | null} */
+  let view = null;
+  return {
+    get isShown() { return view?.isShown ?? isWanted; },
+    async show(/** @type {boolean} */ isShown) {
+      isWanted = isShown;
+      if (!isShown && !loading) return;
+      try {
+        view = await (loading ??= load());
+        // It may be closed again while it is loaded.
+        if (view.isShown !== isWanted) view.show(isWanted);
+      } catch {
+        loading = null;
+        isWanted = false;
+        tell(texts.unreachable, { isError: true });
+      }
+    },
+  };
+}
+const spectrogram = later(async () => {
+  const style = Object.assign(document.createElement("link"), { rel: "stylesheet", href: "viewer/spectrogram.css" });
+  const styled = new Promise((resolve, reject) => Object.assign(style, { onload: resolve, onerror: reject }));
+  document.head.append(style);
+  const [{ SpectrogramView }] = await Promise.all([import("./spectrogramview.js"), styled]);
+  return new SpectrogramView({ session, view, stage, player, previews });
+});
+const toggleSpectrogram = () => void spectrogram.show(!spectrogram.isShown);
+find("spectrogram-show").onclick = toggleSpectrogram;
 const labelling = new Labelling(labels, view, player, {
   editor: new LabelEditor(new Lane(labels, view, stage), stage, seconds => player.seek(seconds)),
-  transcript: new Transcript(labels, view, stage, player),
-  singing,
+  transcript: later(async () => new (await import("./transcript.js")).Transcript(labels, view, stage, player)),
+  singing: later(async () => new (await import("./singing.js")).SingingView(labels, view, stage, player)),
 });
-connectControls({ view, stage, session, player, undo, keys: { ...labelling.keys, g: () => void spectrogram.toggle() } });
+connectControls({ view, stage, session, player, undo, keys: { ...labelling.keys, g: toggleSpectrogram } });
 
 panel.onSettled = () => void player.refresh();
 panel.onChosen = ({ start }) => player.seek(start);
@@ -255,4 +252,4 @@ service.reachable.subscribe(isReachable => {
 
 openAddress();
 void library.load();
-if (recall("spectrogram")?.isShown) void spectrogram.toggle();
+if (recall("spectrogram")?.isShown) void spectrogram.show(true);

@@ -144,6 +144,7 @@ export class SpectrogramView {
   show(/** @type {boolean} */ isShown) {
     this.isShown = isShown;
     document.body.classList.toggle("spectrogram-shown", isShown);
+    find("spectrogram-show").setAttribute("aria-pressed", String(isShown));
     this.element.hidden = !isShown;
     this.#remember();
     if (isShown) this.#redraw();
