@@ -156,10 +156,10 @@ class TheSpectrogramIsReadAndEdited(Chapter):
         for k in (1, 2):
             browser.run("document.querySelectorAll('.box:not(.draft)')[arguments[0]].focus()", k - 1)
             browser.click("#spectrogram [data-part=hear]")
+            levels.append(wait("it is asked for", lambda: browser.run("return previewed.filter(({ output }) => output === 'residue')[arguments[0]]", k - 1)))
             wait("it is heard", lambda: page.is_playing())
             browser.click("#spectrogram [data-part=hear]")
             wait("it stops", lambda: not page.is_playing())
-            levels.append(wait("it was asked for", lambda: browser.run("return previewed.filter(({ output }) => output === 'residue')[arguments[0]]", k - 1)))
         assert all(len(level["edit"]["boxes"]) == 1 and level["method"] == "none" for level in levels), levels
         # The tone is in the box for two of three seconds.
         assert abs(levels[0]["level"] - (20 * math.log10(LOUD / 32768) - 3 - 1.8)) < 1.5 and levels[1]["level"] < -55, levels

@@ -252,7 +252,7 @@ export class Library {
     // The width makes the address differ, so that a cached picture of the unfinished waveform isn't shown for the finished one.
     const width = waveform.state === "ready" ? 232 : 231;
     if (hasFailed) picture.removeAttribute("src");
-    else void this.#picture(picture, `${recordingPath(recording.id)}/waveform.png?width=${width}&height=36&pixel_ratio=2&amplitude_scale=auto&color=${color}`);
+    else void this.#picture(picture, `${recordingPath(recording.id)}/waveform.png?width=${width}&height=36&pixel_ratio=${devicePixelRatio > 1 ? 2 : 1}&amplitude_scale=auto&color=${color}`);
     const open = part(row, "open"), rename = part(row, "rename"), remove = part(row, "remove");
     row.classList.toggle("picked", this.picked.has(recording.id));
     open.onclick = (/** @type {MouseEvent} */ event) => {
