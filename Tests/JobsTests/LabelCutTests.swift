@@ -1,11 +1,11 @@
 import Labels
 import PresentRows
 import Processing
-import Storage
 import Terms
 import Testing
 
 @testable import Jobs
+@testable import Storage
 
 /// The labels that a trimmed recording keeps.
 @Suite struct LabelCutTests {
@@ -39,6 +39,13 @@ import Testing
     _ = whole.chunks(of: labels)
     #expect(cut.track == whole && whole.count == 7 && whole.words == 14 && whole.end == 7_000_000)
     #expect(whole.recording == output && whole.name == "Takes" && whole.kind == .transcript && whole.language == "de")
+  }
+
+  @Test("the folded text of a label that is kept is the stored one: folding takes long")
+  func folded() throws {
+    var cut = cut(from: 3, to: 9)
+    let isAdded = cut.add(Self.chunk(2..<5), ["x", "y", "z"])
+    #expect(isAdded && cut.chunks.map(\.folded) == ["y\nz"])
   }
 
   @Test(

@@ -25,6 +25,8 @@ final class Context: Sendable {
   let runner: JobRunner
   let probes: ProbeLane
   let drawings: FairLane
+  /// For tracks of labels: an edit doesn't wait for pictures.
+  let labels: FairLane
   /// The processes that read recordings' samples, for callers in a turn of `samples`.
   let readers: SampleReaders
   let samples: FairLane
@@ -108,6 +110,9 @@ final class Context: Sendable {
     drawings = FairLane(
       configuration.clock, label: "drawing", places: places, perClient: max(places - 1, 1), waiting: pictures,
       seconds: counter)
+    labels = FairLane(
+      configuration.clock, label: "labels", places: places, perClient: max(places - 1, 1),
+      waiting: .init(name: "waiting_labels", total: pictures.total, perClient: pictures.perClient))
     samples = FairLane(
       configuration.clock, label: "samples", places: SampleReaders.limit, perClient: SampleReaders.limitPerClient,
       waiting: pictures,

@@ -59,9 +59,22 @@ struct LabelTracks: Sendable {
     try QueryParameters.checkNone(request)
     let (recording, track) = try await ownTrack(parameters, caller)
     try request.requireMatch()
-    let bytes = try await JSONMembers.bytes(of: request, upTo: Self.editBytes)
+    let (context, client) = (context, caller.client)
+    let updated = try await context.longBodies.intake(request, for: client, name: "waiting_labels") {
+      let bytes = try await JSONMembers.bytes(of: request, upTo: Self.editBytes)
+      return try await context.labels.run(for: client) {
+        try Self.change(track, with: bytes, for: request, caller, within: context.accounts.stored(by: caller.tenant))
+      }
+    }
+    return try changed(updated, of: recording, .ok)
+  }
+
+  /// Changes a track as a request's JSON says.
+  private static func change(
+    _ track: LabelTrack, with bytes: [UInt8], for request: HTTPRequest, _ caller: Caller, within stored: StoredLimits?
+  ) throws -> LabelTrack {
     let edit = try LabelEdit(parsing: bytes)
-    let members = try JSONMembers(bytes, known: Self.changeable)
+    let members = try JSONMembers(bytes, known: changeable)
     let name = try members.recordingName()
     let kind: LabelTrack.Kind? = try members.choice("kind")
     let language = try members.string("language", upTo: 35)
@@ -71,24 +84,28 @@ struct LabelTracks: Sendable {
     guard name != nil || kind != nil || language != nil || forgetsLanguage || editsLabels else {
       throw members.invalid("name", .given)
     }
-    let (catalog, stored) = (caller.catalog, context.accounts.stored(by: caller.tenant))
-    let updated = try await context.work.run {
-      guard let read = try catalog.labels(of: track.id, to: edit == LabelEdit() ? 0 : .max) else {
-        throw ServiceError.noSuchLabelTrack(track.id.text)
-      }
-      guard request.mayChange(etag: read.track.etag) else { throw StorageError.changedMeanwhile }
-      var summary = read.track
-      let chunks = edit == LabelEdit() ? .none : try summary.apply(edit, to: read.chunks)
-      return try catalog.update(track.id, if: { $0.etag == read.track.etag }, chunks, within: stored) {
-        [summary] track in
-        track.summarize(as: summary)
-        track.name = name ?? track.name
-        track.kind = kind ?? track.kind
-        track.language = forgetsLanguage ? nil : language ?? track.language
+    let catalog = caller.catalog
+    guard let read = try catalog.labels(of: track.id, to: edit == LabelEdit() ? 0 : .max) else {
+      throw ServiceError.noSuchLabelTrack(track.id.text)
+    }
+    guard request.mayChange(etag: read.track.etag) else { throw StorageError.changedMeanwhile }
+    var summary = read.track
+    var chunks = ChangedChunks.none
+    if edit != LabelEdit() {
+      chunks = try summary.apply(edit, to: read.chunks) { number in
+        // If the track is another one by now, it isn't changed.
+        try catalog.labels(after: number - 1, of: track.id)?.lines ?? []
       }
     }
+    let updated = try catalog.update(track.id, if: { $0.etag == read.track.etag }, chunks, within: stored) {
+      [summary] track in
+      track.summarize(as: summary)
+      track.name = name ?? track.name
+      track.kind = kind ?? track.kind
+      track.language = forgetsLanguage ? nil : language ?? track.language
+    }
     guard let updated else { throw ServiceError.noSuchLabelTrack(track.id.text) }
-    return try changed(updated, of: recording, .ok)
+    return updated
   }
 
   /// Maximum size of changes of single labels, in bytes; more is sent with PUT.
@@ -123,20 +140,15 @@ struct LabelTracks: Sendable {
     let recording = try await context.recording(parameters, caller)
     let track = try await track(parameters["track"], of: recording, caller)
     if let spared = HTTPResponse(sparing: representation(.empty, track, format), for: request) { return spared }
-    let context = context
-    let isWhole = window.end == .max && window.text == nil
-    let read = { @Sendable in
+    return try await context.labels.run(for: caller.client) {
       guard
         let found = try caller.catalog.labels(
           of: track.id, from: window.start, to: window.end, containing: window.text)
       else { throw ServiceError.noSuchLabelTrack(track.id.text) }
       let content = try Self.content(found.chunks, window, format)
       let body = ResponseBody.bytes(content.bytes)
-      return HTTPResponse(self.representation(body, found.track, format, leftOut: content.leftOut), for: request)
+      return HTTPResponse(representation(body, found.track, format, leftOut: content.leftOut), for: request)
     }
-    // A window is read immediately; a whole track may take a tenth of a second.
-    return isWhole
-      ? try await context.drawings.run(for: caller.client, read) : try await context.work.run(read)
   }
 
   @Sendable func replace(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
@@ -198,7 +210,7 @@ struct LabelTracks: Sendable {
     try await context.admission.checkDisk(for: request.body.declaredLength ?? Int64(LabelLimits.bytes))
     return try await context.longBodies.intake(request, for: client, name: "waiting_labels") {
       let bytes = try await request.body.collect(upTo: LabelLimits.bytes)
-      return try await context.drawings.run(for: client) {
+      return try await context.labels.run(for: client) {
         try body(
           LabelFile(parsing: bytes, as: format, charset: charset, duration: duration, isStrict: isStrict))
       }

@@ -16,7 +16,7 @@ extension Context {
     [
       ("sound_probes", probes.sounds.figures), ("media_probes", probes.media.figures),
       ("previews", previews.figures), ("parts", parts.lane.figures), ("pictures", drawings.figures),
-      ("samples", samples.figures),
+      ("samples", samples.figures), ("labels", labels.figures),
     ]
   }
 }

@@ -33,9 +33,11 @@ struct LabelCut {
   }
 
   /// Adds the labels of the source's next chunk. Returns false if there is no room for them.
-  mutating func add(_ bytes: [UInt8]) -> Bool {
-    // Only a damaged catalog has labels that can't be read.
-    let labels = ((try? LabelPieces.labels(bytes)) ?? []).compactMap { $0.cut(from: start, to: end) }
+  mutating func add(_ bytes: [UInt8], _ lines: [Substring] = []) -> Bool {
+    // Only a damaged catalog has labels that can't be read. A label that is cut has the same text.
+    let labels = ((try? FoldedLabel.labels(bytes, lines)) ?? []).compactMap { folded in
+      folded.label.cut(from: start, to: end).map { FoldedLabel($0, line: folded.line) }
+    }
     guard !labels.isEmpty else { return true }
     var part = track
     let added = part.chunks(of: labels)

@@ -16,12 +16,15 @@ extension LabelTrack {
   }
 
   /// Notes what the labels are, and returns them in chunks. Those without an ID of this track get one.
-  package mutating func chunks(of labels: [Label]) -> [LabelChunk] {
-    let labels = labels.map { identified($0) }
+  package mutating func chunks(of labels: [Label]) -> [LabelChunk] { chunks(of: labels.map { FoldedLabel($0) }) }
+
+  /// The same, of labels whose folded lines may be known.
+  package mutating func chunks(of labels: [FoldedLabel]) -> [LabelChunk] {
+    let labels = labels.map { FoldedLabel(identified($0.label), line: $0.line) }
     count = labels.count
-    words = labels.reduce(0) { $0 + $1.words.count }
-    start = labels.first?.start.microseconds
-    end = labels.lazy.map(\.end.microseconds).max()
+    words = labels.reduce(0) { $0 + $1.label.words.count }
+    start = labels.first?.label.start.microseconds
+    end = labels.lazy.map(\.label.end.microseconds).max()
     return LabelChunk.chunks(of: labels)
   }
 
@@ -38,21 +41,54 @@ extension LabelTrack {
   }
 }
 
+/// A label and its text as it is searched, if that is known: folding 16 MiB takes seconds.
+package struct FoldedLabel: Sendable {
+  package var label: Label
+  package var line: Substring?
+
+  package init(_ label: Label, line: Substring? = nil) { (self.label, self.line) = (label, line) }
+
+  /// Returns the labels of a stored chunk.
+  package static func labels(_ chunk: [UInt8], _ lines: [Substring]) throws(LabelsError) -> [FoldedLabel] {
+    let labels = try LabelPieces.labels(chunk)
+    return labels.indices.map { FoldedLabel(labels[$0], line: labels.count == lines.count ? lines[$0] : nil) }
+  }
+
+  /// About how many bytes the label takes.
+  fileprivate var weight: Int {
+    label.words.reduce(64 + label.text.utf8.count) { $0 + 48 + $1.text.utf8.count }
+  }
+}
+
 extension LabelChunk {
-  /// Labels per chunk. A window reads one or two chunks needlessly; the index has an entry for each.
-  private static let size = 256
-  /// As many as a chunk may have after changes of single labels.
-  package static let mostLabels = 2 * size
+  /// Labels per chunk, and about how many bytes. A window reads one or two chunks needlessly, and a change of one label
+  /// writes a whole one; the index has an entry for each.
+  private static let (size, weight) = (256, 1 << 16)
+
+  /// Whether changes of single labels have made a chunk so large that it must be divided.
+  package static func isTooLarge(_ labels: [FoldedLabel]) -> Bool {
+    labels.count > 2 * size || labels.count > 1 && labels.reduce(0) { $0 + $1.weight } > 4 * weight
+  }
 
   /// Divides labels, which are sorted by start.
-  fileprivate static func chunks(of labels: [Label]) -> [LabelChunk] {
-    stride(from: 0, to: labels.count, by: size).map { LabelChunk(labels[$0..<min($0 + size, labels.count)]) }
+  fileprivate static func chunks(of labels: [FoldedLabel]) -> [LabelChunk] {
+    var (chunks, start, weight) = ([LabelChunk](), 0, 0)
+    for (index, label) in labels.enumerated() {
+      if index - start == size || index > start && weight + label.weight > Self.weight {
+        chunks.append(LabelChunk(labels[start..<index]))
+        (start, weight) = (index, 0)
+      }
+      weight += label.weight
+    }
+    if start < labels.count { chunks.append(LabelChunk(labels[start...])) }
+    return chunks
   }
 
   /// Creates a chunk of labels, which are sorted by start. There must be one at least.
-  package init(_ labels: ArraySlice<Label>) {
+  package init(_ labels: ArraySlice<FoldedLabel>) {
     self.init(
-      start: labels[labels.startIndex].start.microseconds, end: labels.lazy.map(\.end.microseconds).max() ?? 0,
-      texts: labels.map(\.text), labels: LabelPieces.bytes(labels))
+      start: labels[labels.startIndex].label.start.microseconds,
+      end: labels.lazy.map(\.label.end.microseconds).max() ?? 0, texts: labels.map(\.label.text),
+      lines: labels.map(\.line), labels: LabelPieces.bytes(labels.map(\.label)[...]))
   }
 }

@@ -60,7 +60,12 @@ package enum TrimJob: JobDefinition {
     var (tracks, leftOut, room) = ([(track: LabelTrack, chunks: [LabelChunk])](), 0, LabelCut.Room())
     for track in try outcome.catalog.labelTracks(of: owner) {
       var cut = LabelCut(of: track, for: output, from: start, to: end, room, at: outcome.catalog.time)
-      try outcome.catalog.eachChunk(of: track.id, from: start.microseconds, to: end.microseconds) { cut.add($0) }
+      // Each chunk is read for itself: nobody waits for a transaction while labels are parsed.
+      var last = -1
+      while let next = try outcome.catalog.labels(
+        after: last, of: track.id, from: start.microseconds, to: end.microseconds),
+        cut.add(next.found.labels, next.lines)
+      { last = next.found.number }
       if cut.fits {
         tracks.append((cut.track, cut.chunks))
         room = cut.room

@@ -79,16 +79,27 @@ extension Catalog {
     String(String.UnicodeScalarView(text.unicodeScalars.prefix(8)))
   }
 
-  /// Calls `body` with the labels of each chunk of a track that overlaps a window, from `start` up to but without `end`
-  /// in microseconds, until it returns false. Only one chunk is in memory at a time.
-  package func eachChunk(
-    of id: LabelTrackID, from start: Int64, to end: Int64, _ body: ([UInt8]) -> Bool
-  ) throws(StorageError) {
-    try read { db in
-      try db.eachRow(
-        "SELECT labels FROM label_chunks WHERE track = ? AND start < ? AND until >= ? ORDER BY number",
-        [id.text, end, start]
-      ) { body(try value($0, "labels")) }
+  /// Returns the next chunk of a track after the one with the number `last` that overlaps a window, from `start` up to
+  /// but without `end` in microseconds, and the folded line of each of its labels; nil if that was the last one.
+  package func labels(
+    after last: Int, of id: LabelTrackID, from start: Int64 = 0, to end: Int64 = .max, of tenant: Tenant? = nil
+  ) throws(StorageError) -> (found: FoundLabels, lines: [Substring])? {
+    let filter = Filter(id: id.text, of: tenant)
+    let sql = """
+      SELECT * FROM label_chunks
+      WHERE track IN (SELECT id FROM label_tracks\(filter.text)) AND number > ? AND start < ? AND until >= ?
+      ORDER BY number LIMIT 1
+      """
+    return try read { db in
+      try db.row(sql, filter.arguments + [last, end, start]).map { row in
+        let folded: String = try value(row, "folded")
+        return (
+          FoundLabels(
+            number: try value(row, "number"), start: try value(row, "start"), end: try value(row, "until"),
+            labels: try value(row, "labels"), matches: nil),
+          folded.split(separator: "\n", omittingEmptySubsequences: false)
+        )
+      }
     }
   }
 
@@ -148,9 +159,9 @@ extension Catalog {
         track.bytes = try Self.insert(chunks, of: id, db)
       case .some(let changes):
         for (number, (before, after)) in changes.sorted(by: { $0.key < $1.key }) {
-          if let before {
+          if before > 0 {
             try db.erase("DELETE FROM label_chunks WHERE track = ? AND number = ?", [id.text, number])
-            track.bytes -= Int64(before.bytes)
+            track.bytes -= Int64(before)
           }
           if let after { track.bytes += try Self.insert([after], of: id, from: number, db) }
         }

@@ -219,6 +219,13 @@ extension TenantCatalog {
     try whole.labels(of: id, from: start, to: end, containing: text, of: tenant)
   }
 
+  /// Returns the chunk of a track after the one with the number `last`, or nil; see `Catalog.labels`.
+  package func labels(
+    after last: Int, of id: LabelTrackID
+  ) throws(StorageError) -> (found: FoundLabels, lines: [Substring])? {
+    try whole.labels(after: last, of: id, of: tenant)
+  }
+
   /// Inserts a track with its labels; see `Catalog.insert`. Throws `.noSuchRecording` unless its recording is the
   /// tenant's.
   package func insert(

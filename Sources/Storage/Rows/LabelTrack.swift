@@ -75,9 +75,14 @@ package struct LabelChunk: Sendable, Equatable {
   /// The labels in the caller's form.
   package var labels: [UInt8]
 
-  /// Creates a chunk. Folds the texts of its labels, which takes time: do it before a transaction.
-  package init(start: Int64, end: Int64, texts: [String], labels: [UInt8]) {
-    (self.start, self.end, folded, self.labels) = (start, end, NameSearch.foldLines(texts), labels)
+  /// Creates a chunk. Folds the texts of its labels, except those whose `lines` are known from a stored chunk. Folding
+  /// takes time: do it before a transaction.
+  package init(start: Int64, end: Int64, texts: [String], lines: [Substring?] = [], labels: [UInt8]) {
+    (self.start, self.end, self.labels) = (start, end, labels)
+    folded =
+      lines.contains { $0 != nil }
+      ? zip(texts, lines).map { $1.map(String.init) ?? NameSearch.foldLines([$0]) }.joined(separator: "\n")
+      : NameSearch.foldLines(texts)
   }
 
   /// Bytes that the chunk takes in the catalog.
@@ -89,8 +94,8 @@ package enum ChangedChunks: Sendable {
   case none
   /// They are replaced by these.
   case all([LabelChunk])
-  /// The chunks with these numbers are replaced, made, or removed.
-  case some([Int: (before: LabelChunk?, after: LabelChunk?)])
+  /// The chunks with these numbers are replaced, made, or removed. `before`: how many bytes one had; 0 if it's new.
+  case some([Int: (before: Int, after: LabelChunk?)])
 }
 
 /// A chunk as found in a window.

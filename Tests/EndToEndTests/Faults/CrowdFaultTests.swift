@@ -73,6 +73,20 @@ import Testing
     return header + frame + (0..<200).flatMap { _ in silence }
   }
 
+  /// Changes labels of a track of the recording, which gets one of 250 long ones first.
+  private static func edit(
+    _ recording: String, _ key: [String: String], _ body: [UInt8], _ client: HTTPClient
+  ) throws -> Answer {
+    let json = key.merging(["Content-Type": "application/json"]) { $1 }
+    let made = try client.send(
+      "POST", recording + "/labels", json, .bytes(Self.json(Array(repeating: marks(60_000), count: 250))))
+    let track = try #require(made["location"], "\(made.text)")
+    let tag = try #require(made["etag"])
+    let answer = try client.send("PATCH", track, json.merging(["If-Match": tag]) { $1 }, .bytes(body))
+    _ = try client.send("DELETE", track, key.merging(["If-Match": "*"]) { $1 })
+    return answer
+  }
+
   /// Sends a request again and again, and meanwhile another client's renames. None of the first client's writes may
   /// hold the catalog for a second.
   private func attemptText(_ name: String, _ path: String, _ body: [UInt8], expected: String) throws {
@@ -99,6 +113,7 @@ import Testing
       }
       let idle = try (0..<9).map(rename).sorted()[4]
       let crowd = Crowd(Self.size(3, most: 20), port: server.client.port) { client in
+        if path == "edit" { return try Self.edit(recording, key, body, client) }
         guard path == "token" else { return try client.send("POST", recording + path, key, .bytes(body)) }
         let minted = try client.post("/v1/tokens", json: #"{"upload":true,"max_bytes":2000000,"expires_in":60}"#, key)
         let token = try #require(minted.json["token"].string, "\(minted.text)")
@@ -126,6 +141,9 @@ import Testing
     try attemptText(
       "1.2 MB of labels: 18 texts", "/labels", Self.json(Array(repeating: Self.marks(65_000), count: 18)),
       expected: "201")
+    try attemptText("changes of one of 250 long labels", "edit", Array(#"{"remove":["1"]}"#.utf8), expected: "200")
+    let labels = Array(repeating: #"{"start":1,"end":2,"text":""}"#, count: 33_000).joined(separator: ",")
+    try attemptText("33,000 new labels at one time", "edit", Array(#"{"set":[\#(labels)]}"#.utf8), expected: "200")
     try attemptText("640 KB uploads with a token", "token", Self.lyrics(630_000), expected: "201")
     try attemptText("1.7 MB MP3 files with lyrics", "token", Self.lyrics(1_700_000), expected: "201")
   }
