@@ -46,7 +46,9 @@ import Testing
     }
     #expect(try client.follow(job)["state"].string == "succeeded", "\(pair)")
     let recording = try client.recording(id)
-    #expect(recording["warnings"].array?.isEmpty == true, "\(pair): \(recording["warnings"])")
+    let codes = recording["warnings"].array?.map { $0["code"].string }
+    let isVarying = recording["format"]["container"].string == "mp3"
+    #expect(codes == (isVarying ? ["seeks_inexactly"] : []), "\(pair): \(recording["warnings"])")
     #expect(try client.get("/v1/recordings/\(id)/waveform?scale=256").status == 200, "\(pair)")
     let slice = try client.get("/v1/recordings/\(id)/waveform?start=0.8&end=0.9&scale=1")
     #expect(slice.status == 200, "\(pair): \(slice.text.prefix(300))")
