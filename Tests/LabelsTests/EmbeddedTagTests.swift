@@ -77,6 +77,30 @@ import Testing
     #expect(tags.title == "Grüße" && tags.encoder == "Recorder; X" && tags.cover == nil)
   }
 
+  @Test("APE tags at the end have texts and covers, also before an ID3v1 tag", arguments: [0, 128])
+  func ape(behind: Int) {
+    func item(_ name: String, _ value: [UInt8], _ flags: Int = 0) -> [UInt8] {
+      Bytes.little(value.count, 4) + Bytes.little(flags, 4) + Array(name.utf8) + [0] + value
+    }
+    let items =
+      item("Title", Array("T".utf8)) + item("Artist", Array("A\0B".utf8)) + item("Album Artist", Array("C".utf8))
+      + item("Cover Art (Back)", Array("b.gif\0".utf8) + Self.gif, 2)
+      + item("Cover Art (Front)", Array("f.png\0".utf8) + Self.png, 2)
+      + item("REPLAYGAIN_TRACK_GAIN", Array("-6 dB".utf8)) + item("Data", [1, 0, 2], 2)
+    func footer(_ length: Int) -> [UInt8] {
+      Array("APETAGEX".utf8) + Bytes.little(2000, 4) + Bytes.little(length, 4) + Bytes.little(7, 4)
+        + [UInt8](repeating: 0, count: 12)
+    }
+    let end = [UInt8](repeating: 1, count: behind)
+    let file = [0xFF, 0xFB, 0x90, 0x64] + items + footer(items.count + 32) + end
+    let found = tags(file)
+    #expect(found.title == "T" && found.artist == "A; B" && found.albumArtist == "C")
+    #expect(found.others == ["REPLAYGAIN_TRACK_GAIN", "DATA"])
+    expect(found.cover, "image/png", Self.png, in: file)
+    for length in 0..<items.count { _ = tags(Array(items[..<length]) + footer(length + 32) + end) }
+    for length in [0, 31, items.count + 33, 1 << 30] { #expect(tags(items + footer(length) + end) == FileTags()) }
+  }
+
   @Test("MP4 has a cover")
   func mp4() {
     func box(_ name: String, _ content: [UInt8]) -> [UInt8] {

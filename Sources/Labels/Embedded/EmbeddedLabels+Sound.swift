@@ -1,7 +1,7 @@
 // Where sound files have their tags:
 //
 //   anything     ID3 tags, one after the other, at the start; MP3 also one at the end, whose footer is "3DI" and the
-//                header's other bytes, before an ID3v1 tag of 128 bytes if there is one
+//                header's other bytes, or an APE tag, before an ID3v1 tag of 128 bytes if there is one
 //   FLAC         "fLaC" *block; block = type (80: the last; 4: Vorbis comments) length(3) content
 //   Ogg          *page; page = "OggS" version type granule(8) serial(4) number(4) CRC(4) count *length content; after a
 //                length of 255, the packet goes on. The second packet of the sound's stream has the comments, after a
@@ -10,7 +10,7 @@
 
 extension EmbeddedLabels {
   /// Tags longer than this are left out: there are pictures in them, but none of this size.
-  private static let tagLimit = 32 << 20
+  static let tagLimit = 32 << 20
   private static let chunkLimit = 4096
 
   /// Adds the tracks in the tags of a sound file. Reads little else than the tags.
@@ -43,6 +43,7 @@ extension EmbeddedLabels {
 
   private mutating func addTagAtEnd(_ file: inout some ByteSource, _ clock: EmbeddedClock) {
     for end in [file.length, file.length - 128] {
+      if addAPE(&file, endingAt: end, clock) { return }
       guard let footer = file.whole(at: end - ID3Tag.headerLength, count: ID3Tag.headerLength),
         footer.starts(with: "3DI".utf8)
       else { continue }
