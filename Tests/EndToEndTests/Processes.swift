@@ -31,8 +31,8 @@ enum Processes {
   }
 }
 
-/// What takes longer, in seconds, hangs. It says nothing about how long anything should take: that is tested in process,
-/// with a clock that the tests move.
+/// What takes longer, in seconds, hangs. It says nothing about how long anything should take: that is tested in
+/// process, with a clock that the tests move.
 let hung = 300.0
 
 /// Returns whether `condition` becomes true, for things without an event to wait for, such as the end of another
