@@ -16,6 +16,8 @@ from webdriver import Browser, wait
 
 # All files of the page that every visitor gets, compressed. The languages other than English are loaded when needed.
 PAGE_KILOBYTES = 120
+# What is loaded when the spectrogram is first shown, compressed.
+SPECTROGRAM = ["spectrogram.css", "spectrogramview.js", "spectrogramcanvas.js", "spectrogramtiles.js", "boxes.js"]
 ROUNDS = 5
 RATE = 16000
 SECONDS = 7200
@@ -88,10 +90,10 @@ class Report:
         print(f"  {'ok    ' if is_kept else 'MISSED'}  {what:<58} {value:8.2f} {unit:<3} (at most {bound})", flush=True)
 
 
-def page_bytes(service):
-    """Bytes of all files of the page, as they are sent."""
+def page_bytes(service, *names):
+    """Bytes of all files of the page, or of these, as they are sent."""
     total = 0
-    names = ["/"]
+    names = list(names) or ["/"]
     for name in names:
         _, fields, body = service.request("GET", name, fields={"Accept-Encoding": "gzip"})
         total += len(body)
@@ -131,8 +133,11 @@ def run(browser, service, minutes):
         path = write_wav(os.path.join(folder, "long.wav"), block, RATE, repeats=SECONDS // 60)
         source = service.upload(path, "two hours.wav")
     cleaned = service.clean(source)
+    report.line("the spectrogram's files, compressed", page_bytes(service, *(f"/viewer/{name}" for name in SPECTROGRAM)) / 1000, "KB", 60)
+    measure_rest(service, source, report)
     for width, height, ratio in ((1440, 900, 1), (1920, 1080, 2)):
         measure_journey(service, cleaned, report, width, height, ratio)
+    measure_journey(service, cleaned, report, 1440, 900, 1, "g")
     measure_preview(service, cleaned, report)
     words_budget.measure_frames(service, source, cleaned, report, TRACE, frames_and_tasks, percentile, SECONDS)
     words_budget.measure_fill(service, report, percentile)
@@ -158,12 +163,43 @@ def run(browser, service, minutes):
     return report.misses
 
 
-def measure_journey(service, recording, report, width, height, ratio):
-    """Uses a separate browser, because tracing costs memory."""
+# Counts the requests that have no answer yet.
+PENDING = """
+window.pending = 0;
+const ask = window.fetch;
+window.fetch = (path, options) => {
+  pending++;
+  return ask(path, options).finally(() => { pending--; });
+};
+"""
+
+
+def measure_rest(service, recording, report):
+    """What the service sends for a view of half a minute until the page rests, without the list of recordings."""
+    with Browser() as browser, browser.preload(PENDING):
+        page = Page(browser, service.address)
+        page.open(f"{recording}&view=100-129.9")
+        wait("the pictures are drawn", lambda: all(
+            page.ink(f"#variant-list > :nth-child({k} of :not([hidden])) canvas") > 100 for k in (1, 2, 3, 4)))
+        # One request remains: that for what others change.
+        wait("all is loaded", lambda: browser.run("return rests() && pending <= 1"))
+        loaded = browser.run("""
+          return performance.getEntriesByType("resource").filter(entry => /\\/v1\\/recordings\\/./.test(entry.name) && !/png/.test(entry.name))
+            .reduce((sum, entry) => sum + entry.encodedBodySize, 0);""")
+    report.line("what a view of half a minute needs until it rests", loaded / 1000, "KB", 60)
+
+
+def measure_journey(service, recording, report, width, height, ratio, key=""):
+    """Presses a key first. Uses a separate browser, because tracing costs memory."""
     browser = Browser(trace=TRACE)
     try:
         browser.size(width, height, ratio=ratio)
-        Page(browser, service.address).open(recording)
+        page = Page(browser, service.address)
+        page.open(recording)
+        if key:
+            page.focus()
+            browser.keys(key)
+            wait("the spectrogram is drawn", lambda: page.ink("#spectrogram canvas") > 1000)
         # The first one compiles the scripts and fills the caches of both sides.
         browser.run(JOURNEY, 2_000)
         browser.run(JOURNEY, 4_000)
@@ -171,7 +207,7 @@ def measure_journey(service, recording, report, width, height, ratio):
     finally:
         browser.close()
     assert len(frames) > 30, "the trace is cut short"
-    size = f"{width * ratio} x {height * ratio}"
+    size = f"{width * ratio} x {height * ratio}{key and ' with spectrogram'}"
     report.line(f"{size}: script of a frame, 95 of 100 (of {len(frames)})", percentile(frames, 0.95), "ms", 4)
     report.line(f"{size}: the longest task while zooming and panning (of {len(tasks)})", max(tasks), "ms", 50)
 

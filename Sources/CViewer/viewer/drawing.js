@@ -372,7 +372,6 @@ export function wishes(layers, window, width, whole, overviewWidth) {
     add(3, exponent, from - length, from);
     add(3, exponent, to, to + length);
     add(4, Math.min(24, exponent + 1), from - length / 2, to + length / 2);
-    add(4, Math.max(waveform.leastExponent, exponent - 1), from + length / 4, to - length / 4);
   }
   return { urgent: ranks.slice(0, 3).flat(), likely: ranks.slice(3).flat() };
 }

@@ -119,11 +119,11 @@ export class Waveform {
   }
 
   /**
-   * Returns the scale for a number of frames per pixel: one or two points per pixel.
+   * Returns the scale for a number of frames per pixel: one or two points per pixel, of which a twentieth may be missing.
    * @param {number} framesPerPixel
    */
   exponentFor(framesPerPixel) {
-    return Math.max(this.leastExponent, clampExponent(Math.floor(Math.log2(framesPerPixel))));
+    return Math.max(this.leastExponent, clampExponent(Math.floor(Math.log2(1.05 * framesPerPixel))));
   }
 
   /**

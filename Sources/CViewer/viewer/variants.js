@@ -7,8 +7,8 @@ import { isAbort } from "./service.js";
 import { texts } from "./texts.js";
 
 const names = /** @type {const} */ (["gentle", "natural", "strong", "voice", "residue"]);
-/** How many points a picture has for each of its pixels, because it may be enlarged, and at least: it may not be laid out yet. */
-const density = 2, leastPoints = 400;
+/** The least points of a picture, which otherwise has one for each pixel: it may not be laid out yet. */
+const leastPoints = 200;
 
 /** The visible part, cleaned in several ways, as small pictures side by side. */
 export class Variants {
@@ -120,7 +120,7 @@ export class Variants {
     try {
       for (const cell of this.cells) {
         if (cell.name === "voice" && !hasVoice) continue;
-        const drawing = await this.previews.draw(original.recording.id, window, variant(settings, cell.name), Math.max(leastPoints, density * cell.surface.canvas.width), signal);
+        const drawing = await this.previews.draw(original.recording.id, window, variant(settings, cell.name), Math.max(leastPoints, cell.surface.canvas.width), signal);
         signal.throwIfAborted();
         cell.drawing = drawing;
         this.#isDirty = true;
