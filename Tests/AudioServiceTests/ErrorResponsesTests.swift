@@ -119,7 +119,7 @@ import Waveform
     (.malformedJSON(.notUTF8), 400, "invalid_json", nil),
     (.malformedJSON(.malformed(offset: 3)), 400, "invalid_json", nil),
     (.malformedJSON(.tooDeep(limit: 9)), 400, "invalid_json", nil),
-    (.malformedJSON(.repeatedMember("a")), 400, "invalid_json", "a"),
+    (.malformedJSON(.repeatedMember(JSONPath(steps: [.member("a")]))), 400, "invalid_json", "a"),
     (.malformedJSON(.nameTooLong(limit: 9)), 400, "invalid_json", nil),
     (.malformedJSON(.longForeignRun), 400, "invalid_json", nil),
     (.notAnObject, 400, "invalid_json", nil),

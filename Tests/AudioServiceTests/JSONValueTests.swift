@@ -47,12 +47,20 @@ import Testing
   }
 
   @Test(
-    "a duplicate member is rejected with its path",
+    "a duplicate member is rejected with its path, which isn't written out before",
     arguments: [
-      (#"{"a":1,"a":1}"#, "a"), (#"{"a":null,"\u0061":null}"#, "a"), (#"{"n":{"a":1,"b":2,"a":3}}"#, "n.a"),
-      (#"{"n":[0,{"a":1,"a":3}]}"#, "n[1].a"),
-    ])
-  func repeated(text: String, name: String) { #expect(throws: JSONFault.repeatedMember(name)) { try parse(text) } }
+      (#"{"a":1,"a":1}"#, [.member("a")], "a"), (#"{"a":null,"\u0061":null}"#, [.member("a")], "a"),
+      (#"{"n":{"a":1,"b":2,"a":3}}"#, [.member("n"), .member("a")], "n.a"),
+      (#"{"n":[0,{"a":1,"a":3}]}"#, [.member("n"), .element(1), .member("a")], "n[1].a"),
+      (
+        #"[{"n":[{},[[],{"a":{"[":0},"b":{"[":{},"[":0}}]]}]"#,
+        [.element(0), .member("n"), .element(1), .element(1), .member("b"), .member("[")], "[0].n[1][1].b.["
+      ),
+    ] as [(String, [JSONPath.Step], String)])
+  func repeated(text: String, steps: [JSONPath.Step], path: String) {
+    #expect(throws: JSONFault.repeatedMember(JSONPath(steps: steps))) { try parse(text) }
+    #expect("\(JSONPath(steps: steps))" == path)
+  }
 
   @Test func nestingHasALimit() throws {
     func nested(_ depth: Int) -> String { String(repeating: "[", count: depth) + String(repeating: "]", count: depth) }

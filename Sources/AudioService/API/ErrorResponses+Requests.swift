@@ -165,7 +165,7 @@ private func problem(for fault: JSONFault) -> Problem {
     case .notUTF8: ("is not UTF-8", nil)
     case .malformed(let offset): ("is not valid JSON from byte \(offset) on", nil)
     case .tooDeep(let limit): ("nests arrays and objects more than \(limit) deep", nil)
-    case .repeatedMember(let name): ("has “\(name)” more than once", name)
+    case .repeatedMember(let path): ("has “\(path)” more than once", "\(path)")
     case .longForeignRun: ("has a text with more than 1024 bytes in a row that aren't ASCII", nil)
     case .nameTooLong(let limit): ("has a member whose name is longer than \(limit) bytes", nil)
     }

@@ -37,20 +37,42 @@ enum JSONFault: Error, Equatable {
   case malformed(offset: Int)
   /// Arrays and objects are nested more than `limit` deep.
   case tooDeep(limit: Int)
-  /// The member's path, separated by dots.
-  case repeatedMember(String)
+  case repeatedMember(JSONPath)
   /// A member's name has more bytes than this.
   case nameTooLong(limit: Int)
   /// A text isn't ASCII for too long; see `hasLongForeignRun`.
   case longForeignRun
 }
 
+/// Where a value is within another: the members and elements that lead to it.
+struct JSONPath: Equatable, CustomStringConvertible {
+  enum Step: Equatable {
+    case member(String)
+    case element(Int)
+  }
+
+  var steps: [Step] = []
+
+  /// Such as “gates[2].name”.
+  var description: String {
+    steps.reduce(into: "") { text, step in
+      switch step {
+      case .member(let name): text += text.isEmpty ? name : ".\(name)"
+      case .element(let index): text += "[\(index)]"
+      }
+    }
+  }
+}
+
 /// Parses validated UTF-8 from start to end.
+///
+/// The path of a value is written out only for an error: for each element, it would take a time that grows with the
+/// lengths of all names around it.
 private struct JSONReader {
   private let bytes: [UInt8]
   private var position: Int
-  /// Number of arrays and objects currently open.
-  private var depth = 0
+  /// Leads to the current value. Has a step for each array and object that is open.
+  private var path = JSONPath()
 
   /// Each level needs a stack frame or two. The API uses at most two levels.
   private static let depthLimit = 32
@@ -64,7 +86,7 @@ private struct JSONReader {
 
   mutating func text() throws(JSONFault) -> JSONValue {
     skipBlanks()
-    let value = try value(path: "")
+    let value = try value()
     skipBlanks()
     guard next == nil else { throw fault }
     return value
@@ -73,10 +95,10 @@ private struct JSONReader {
   private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
   private var fault: JSONFault { .malformed(offset: position) }
 
-  private mutating func value(path: String) throws(JSONFault) -> JSONValue {
+  private mutating func value() throws(JSONFault) -> JSONValue {
     switch next {
-    case UInt8(ascii: "{"): return try object(path: path)
-    case UInt8(ascii: "["): return try array(path: path)
+    case UInt8(ascii: "{"): return try object()
+    case UInt8(ascii: "["): return try array()
     case UInt8(ascii: "\""): return .string(try string())
     case UInt8(ascii: "n"): return try word("null", .null)
     case UInt8(ascii: "t"): return try word("true", .bool(true))
@@ -85,25 +107,26 @@ private struct JSONReader {
     }
   }
 
-  private mutating func object(path: String) throws(JSONFault) -> JSONValue {
+  private mutating func object() throws(JSONFault) -> JSONValue {
     var members: [String: JSONValue] = [:]
     try list(until: "}") { (reader) throws(JSONFault) in
       let name = try reader.string()
       guard name.utf8.count <= Self.nameLimit else { throw .nameTooLong(limit: Self.nameLimit) }
-      let path = path.isEmpty ? name : "\(path).\(name)"
-      guard members[name] == nil else { throw .repeatedMember(path) }
+      reader.path.steps[reader.path.steps.count - 1] = .member(name)
+      guard members[name] == nil else { throw .repeatedMember(reader.path) }
       reader.skipBlanks()
       try reader.take(":")
       reader.skipBlanks()
-      members[name] = try reader.value(path: path)
+      members[name] = try reader.value()
     }
     return .object(members)
   }
 
-  private mutating func array(path: String) throws(JSONFault) -> JSONValue {
+  private mutating func array() throws(JSONFault) -> JSONValue {
     var elements: [JSONValue] = []
     try list(until: "]") { (reader) throws(JSONFault) in
-      elements.append(try reader.value(path: "\(path)[\(elements.count)]"))
+      reader.path.steps[reader.path.steps.count - 1] = .element(elements.count)
+      elements.append(try reader.value())
     }
     return .array(elements)
   }
@@ -112,9 +135,9 @@ private struct JSONReader {
   private mutating func list(
     until end: Unicode.Scalar, _ item: (inout JSONReader) throws(JSONFault) -> Void
   ) throws(JSONFault) {
-    guard depth < Self.depthLimit else { throw .tooDeep(limit: Self.depthLimit) }
-    depth += 1
-    defer { depth -= 1 }
+    guard path.steps.count < Self.depthLimit else { throw .tooDeep(limit: Self.depthLimit) }
+    path.steps.append(.element(0))
+    defer { path.steps.removeLast() }
     position += 1
     skipBlanks()
     if next == UInt8(ascii: end) {
