@@ -1,8 +1,27 @@
+import PresentRows
 import Synchronization
 import Terms
 import Testing
 
 @testable import Storage
+
+/// An engine whose commits take two seconds.
+private final class SlowCommits: PassingEngine {
+  let engine: any SQLEngine
+  private let hand: ManualClock
+
+  init(_ engine: any SQLEngine, _ hand: ManualClock) { (self.engine, self.hand) = (engine, hand) }
+
+  func write<Value: Sendable>(
+    _ isolation: SQLIsolation, _ body: @Sendable (any SQLSession) throws -> Value
+  ) throws(StorageError) -> Value {
+    try engine.write(isolation) {
+      let value = try body($0)
+      hand.advance(by: 2)
+      return value
+    }
+  }
+}
 
 @Suite(.onEveryEngine) struct WriteWatchTests {
   private let folder: TemporaryFolder
@@ -37,6 +56,27 @@ import Testing
     #expect(reports.list.map(\.isUnderWay) == [true, false])
     #expect(reports.list.allSatisfy { $0.kind == "change" && $0.statement.hasPrefix("INSERT INTO heartbeat") })
     #expect(watch.count == 1 && watch.current == nil)
+  }
+
+  @Test("the statement that took longest is named, also if it is in progress, and so is the commit")
+  func longestStatement() throws {
+    for (moves, name) in [([0.1, 1.5, 0.2], "SELECT 1"), ([0.1, 0.2, 1.5], "SELECT 2")] {
+      try catalog.write { [hand] db in
+        for (number, seconds) in moves.enumerated() {
+          _ = try db.rows("SELECT \(number)")
+          hand.advance(by: seconds)
+        }
+      }
+      #expect(reports.list.last?.statement == name)
+    }
+    // As a commit that takes long.
+    let late = Catalog(engine: SlowCommits(catalog.engine, hand), clock: hand.clock)
+    late.writeWatch.whenHeld { [reports] held in reports.all.withLock { $0.append(held) } }
+    try late.write { [hand] db in
+      try Catalog.beat(db)
+      hand.advance(by: 0.5)
+    }
+    #expect(reports.list.last?.statement == "COMMIT")
   }
 
   @Test("it is known while it lasts")

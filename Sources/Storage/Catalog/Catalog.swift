@@ -243,6 +243,7 @@ package final class Catalog: Sendable {
         try recordDescriptions(transaction)
         let isNoted = try trail?.note(changes, at: time, transaction) ?? false
         try feed?.announce(changes, in: session)
+        hold.note("COMMIT")
         return ((value, changes, undescribed), isNoted)
       }
     } catch .outcomeUnknown {

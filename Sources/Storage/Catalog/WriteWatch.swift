@@ -7,7 +7,7 @@ import Terms
 package struct HeldWrite: Sendable, Equatable {
   /// The catalog's method, such as “insert(_:_:limit:within:)”.
   package let kind: String
-  /// The SQL of the statement in progress or, between statements, of the last one. Without values.
+  /// The SQL of the statement that took longest, with what followed it before the next one. Without values.
   package let statement: String
   /// How long it has held the catalog, from its first statement on.
   package let seconds: Double
@@ -23,11 +23,23 @@ package final class WriteWatch: Sendable {
   private struct Hold {
     let kind: StaticString
     let since: Double
-    var statement = ""
+    /// The statement in progress or, between statements, the last one, and when it began; empty before the first.
+    private var statement = ""
+    private var began = 0.0
+    /// The statement before it that took longest.
+    private var longest = (statement: "", seconds: 0.0)
     var isReported = false
 
+    init(kind: StaticString, since: Double) { (self.kind, self.since) = (kind, since) }
+
+    mutating func begin(_ next: String, at now: Double) {
+      if !statement.isEmpty, now - began > longest.seconds { longest = (statement, now - began) }
+      (statement, began) = (next, now)
+    }
+
     func held(at now: Double, isUnderWay: Bool = true) -> HeldWrite {
-      HeldWrite(
+      let statement = now - began >= longest.seconds ? statement : longest.statement
+      return HeldWrite(
         kind: "\(kind)", statement: statement.split(whereSeparator: \.isWhitespace).joined(separator: " "),
         seconds: now - since, isUnderWay: isUnderWay)
     }
@@ -84,7 +96,10 @@ package final class WriteWatch: Sendable {
   }
 
   /// Notes the statement that a write is about to run.
-  func note(_ statement: String, of key: UInt64) { state.withLock { $0.holds[key]?.statement = statement } }
+  func note(_ statement: String, of key: UInt64) {
+    let now = now
+    state.withLock { $0.holds[key]?.begin(statement, at: now) }
+  }
 
   /// Notes that a write doesn't hold the catalog any more.
   func end(_ key: UInt64) {
