@@ -1,6 +1,7 @@
 // What remains of a deleted recording, and what removes it:
 //
-//   its row, labels, conversions     deleted in the transaction; secure_delete overwrites them with zeros
+//   its row, labels, conversions     deleted in the transaction; secure_delete overwrites them with zeros. Chunks of
+//                                    labels are only made unreachable: `eraseTraces` deletes them
 //   kept answers                     contain the Recording object: deleted in the same transaction
 //   the upload it came from          the row stays for a day, but its metadata, with the name, is removed
 //   profiles learned from it         are kept, but no longer say where they are from
@@ -25,7 +26,7 @@ extension Catalog {
           [recording.id.text, recording.tenant.name]
         ).first
       db.note(deleted: recording.id, of: recording.tenant)
-      try Self.deleteLabels(of: recording.id.text, db)
+      try deleteLabels(of: recording.id.text, db)
     }
     for id in recordings.map(\.id).sorted() {
       let row = rows[id]
@@ -60,9 +61,10 @@ extension Catalog {
     }
   }
 
-  /// Removes traces of deleted rows from the catalog's files, in steps that others can write between. Throws if another
-  /// process reads the catalog meanwhile.
+  /// Deletes what is left of deleted tracks of labels, and removes traces of deleted rows from the catalog's files, in
+  /// steps that others can write between. Throws if another process reads the catalog meanwhile.
   package func eraseTraces(pagesAtOnce: Int = 500) throws(StorageError) {
+    while try eraseChunks() {}
     try engine.eraseTraces(pagesAtOnce: pagesAtOnce)
   }
 }

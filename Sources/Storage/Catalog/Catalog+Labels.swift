@@ -2,6 +2,10 @@
 // them with every change and a window reads few: with 200,000 rows instead of 800, a change would take seconds. A
 // window looks through the index of the chunks' times, which also finds labels that are longer than the others.
 //
+// Deleting 16 MB of chunks takes SQLite a tenth of a second, and a recording may have 64 such tracks. So a track is
+// deleted without its chunks, which nobody can read then. A row of `garbage`, labels/<track>, names them, and
+// `eraseTraces` deletes about a megabyte of them in each transaction, also after a crash.
+//
 // `folded` contains the texts of a chunk as names are folded (see NameSearch), one line for each label, so that a
 // search reads only the chunks that contain what is searched for.
 
@@ -180,15 +184,53 @@ extension Catalog {
     try write(.statementLocks) { db in
       guard let track = try Self.lockedTrack(id, of: tenant, db) else { return false }
       guard isExpected(track) else { throw StorageError.changedMeanwhile }
-      try db.erase("DELETE FROM label_tracks WHERE id = ? AND tenant = ?", [id.text, track.tenant.name])
+      try deleteTracks("id = ? AND tenant = ?", [id.text, track.tenant.name], db)
       return true
     }
   }
 
   /// Deletes the tracks of a recording whose row is deleted in the same transaction.
-  static func deleteLabels(of id: String, _ db: CatalogTransaction) throws {
-    try db.erase("DELETE FROM label_tracks WHERE recording = ?", [id])
+  func deleteLabels(of id: String, _ db: CatalogTransaction) throws { try deleteTracks("recording = ?", [id], db) }
+
+  private func deleteTracks(
+    _ condition: String, _ arguments: [(any SQLConvertible)?], _ db: CatalogTransaction
+  ) throws {
+    let tracks = try db.eraseReturning("DELETE FROM label_tracks WHERE \(condition) RETURNING id", arguments)
+    try Self.addGarbage(
+      tracks.map { Self.chunkGarbage + (try value($0, "id") as String) }, due: try now(db), db)
   }
+
+  /// How the name of a deleted track's chunks in `garbage` begins.
+  static let chunkGarbage = "labels/"
+
+  /// Deletes about a megabyte of the chunks of deleted tracks. Returns false if there are none. Several nodes may do
+  /// this at once, each for other tracks.
+  func eraseChunks() throws(StorageError) -> Bool {
+    // "0" follows "/", and text is sorted by its bytes.
+    let find = "SELECT object FROM garbage WHERE object > 'labels/' AND object < 'labels0' ORDER BY object LIMIT 1"
+    // Usually there are none, and nothing is written.
+    guard try read({ try $0.first(find, as: String.self) }) != nil else { return false }
+    return try write(.statementLocks) { db in
+      guard let name = try db.first(find + db.dialect.skippingLocked, as: String.self) else { return false }
+      let track = String(name.dropFirst(Self.chunkGarbage.count))
+      let rows = try db.rows(
+        "SELECT number, CAST(length(labels) AS bigint) AS bytes FROM label_chunks WHERE track = ? ORDER BY number LIMIT ?",
+        [track, Self.chunksAtOnce])
+      var (bytes, count, last) = (0, 0, -1)
+      for row in rows where bytes < Self.labelBytesAtOnce {
+        bytes += try value(row, "bytes") as Int
+        count += 1
+        last = try value(row, "number")
+      }
+      try db.run("DELETE FROM label_chunks WHERE track = ? AND number <= ?", [track, last])
+      if count == rows.count, count < Self.chunksAtOnce { try db.run("DELETE FROM garbage WHERE object = ?", [name]) }
+      return true
+    }
+  }
+
+  /// Deleting a chunk also deletes its folded text, which is about as long as half of the labels.
+  private static let labelBytesAtOnce = 600_000
+  private static let chunksAtOnce = 64
 
   private static func labelTrack(
     _ id: LabelTrackID, of tenant: Tenant? = nil, by lock: String = "", _ db: CatalogTransaction

@@ -36,7 +36,7 @@ package enum CatalogTables {
   /// job whose store of media failed, is also an interruption. `attempts` has one row per attempt, inserted before the
   /// attempt writes any file: `folder` is the recording whose folder gets its files, and `due` is when those may be
   /// removed, null if there are none or they are a result. `garbage` names other objects that no row names any more,
-  /// such as `recordings/<id>/<name>`. `removals` contains the IDs of recordings and uploads whose rows were deleted
+  /// such as `recordings/<id>/<name>`, and chunks of labels. `removals` contains the IDs of recordings and uploads whose rows were deleted
   /// but whose files may still exist. The next start removes those files, and no others.
   ///
   /// `batch_recordings` has the IDs of a batch's recordings in one text, of which the first `begun` have had their job.
@@ -264,7 +264,8 @@ package enum CatalogTables {
     """
 
   /// Times of labels are in microseconds; `until` is the greatest end. The chunks' index has all that a window needs to
-  /// choose chunks. A track's `bytes` are those of its chunks, which are written in the same transaction.
+  /// choose chunks. A track's `bytes` are those of its chunks, which are written in the same transaction. They are
+  /// deleted later than the track, so they don't refer to it.
   private static let labelsAndProfiles = """
     CREATE TABLE label_tracks (
       id TEXT NOT NULL PRIMARY KEY,
@@ -287,7 +288,7 @@ package enum CatalogTables {
     CREATE INDEX label_tracks_by_recording ON label_tracks (recording, id);
 
     CREATE TABLE label_chunks (
-      track TEXT NOT NULL REFERENCES label_tracks (id) ON DELETE CASCADE,
+      track TEXT NOT NULL,
       number INTEGER NOT NULL,
       start INTEGER NOT NULL,
       until INTEGER NOT NULL,

@@ -67,6 +67,13 @@ private struct RowCopy {
     var salvage = Salvage()
     for table in try Self.tables(of: target) { try copy(table, &salvage) }
     try recount()
+    // Chunks whose track couldn't be read can't be found otherwise.
+    try target.execute(
+      """
+      INSERT OR IGNORE INTO garbage (object, due)
+        SELECT DISTINCT '\(Catalog.chunkGarbage)' || track, 0 FROM label_chunks
+        WHERE track NOT IN (SELECT id FROM label_tracks)
+      """)
     return salvage
   }
 

@@ -4,6 +4,7 @@
 // What isn't copied belongs to the old place:
 //
 //   attempts, garbage, removals        say which files there are unneeded; only files that rows name are moved
+//   chunks of labels without a track   wait there to be deleted
 //   held_keys, a webhook's lease       what the processes there were doing
 //   upload_segments, upload_objects,   where the bytes of an unfinished upload are there. In the new place they are in
 //   an upload's writer                 one file, or in objects that the move has put
@@ -22,9 +23,15 @@ struct MovedTable: Sendable {
   let isCounted: Bool
   /// The columns that belong to the old place. All others are copied.
   let omitted: Set<String>
+  /// Chooses the rows that are copied.
+  private let condition: String
 
-  private init(_ name: String, key: String = "id", isCounted: Bool = false, without omitted: Set<String> = []) {
+  private init(
+    _ name: String, key: String = "id", isCounted: Bool = false, without omitted: Set<String> = [],
+    where condition: String = "TRUE"
+  ) {
     (self.name, self.key, self.isCounted, self.omitted) = (name, key, isCounted, omitted)
+    self.condition = condition
   }
 
   /// All tables, each after those that its rows refer to.
@@ -39,7 +46,8 @@ struct MovedTable: Sendable {
     MovedTable("webhooks", key: "job", without: ["node", "lease_until"]),
     MovedTable("conversions", key: "recording, format", isCounted: true),
     MovedTable("label_tracks", isCounted: true),
-    MovedTable("label_chunks", key: "track, number, start, until"),
+    MovedTable(
+      "label_chunks", key: "track, number, start, until", where: "track IN (SELECT id FROM label_tracks)"),
     MovedTable("noise_profiles", isCounted: true),
     MovedTable("audit_lines"),
     MovedTable("usage", key: "tenant"),
@@ -52,7 +60,7 @@ struct MovedTable: Sendable {
     in session: any SQLSession, without conversions: Set<String> = [], _ body: (SQLRow) throws -> Void
   ) throws {
     var kept: [(name: String, place: Int)]?
-    try session.eachRow("SELECT * FROM \(name) ORDER BY \(key)", bound: []) { row in
+    try session.eachRow("SELECT * FROM \(name) WHERE \(condition) ORDER BY \(key)", bound: []) { row in
       if name == "conversions", case .text(let key)? = row["key"], conversions.contains(key) { return true }
       let columns =
         kept ?? row.columns.enumerated().filter { !omitted.contains($1) }.map { ($1, $0) }.sorted { $0 < $1 }
