@@ -55,9 +55,13 @@ import Testing
     #expect(try Backup(of: data.path, to: backup).make().damaged == [data.recordings[1].id])
   }
 
-  @Test("a backup contains no list of removals")
+  @Test("a backup contains no list of removals, and no labels of deleted recordings")
   func removals() throws {
     let catalog = try Catalog(path: data.store.catalogPath)
+    for recording in data.recordings {
+      let track = LabelTrack(of: recording.id, name: "a", kind: .labels, language: nil, source: .upload)
+      try catalog.insert(track, [LabelChunk(start: 0, end: 1, texts: ["a"], labels: [1])], limit: 9)
+    }
     _ = try catalog.deleteRecording(data.recordings[0].id)
     try catalog.insert(
       Upload(id: UploadID(), length: 9, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
@@ -68,6 +72,7 @@ import Testing
     let copy = try Catalog(path: backup + "/catalog.sqlite")
     #expect(try copy.recordings(limit: 9).map(\.id) == [data.recordings[2].id])
     #expect(try copy.removals() == [])
+    #expect(try copy.read { try $0.first("SELECT count(*) FROM label_chunks") } == 1)
   }
 
   @Test("an upload that ends while files are copied is in the backup as its recording, and one that is canceled isn't")

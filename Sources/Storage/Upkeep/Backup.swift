@@ -110,6 +110,7 @@ private struct BackupContents {
     }
     for upload in try catalog.unfinishedUploads() { try take(upload, from: source, catalog) }
     try takeSecrets(from: secrets ?? source + "/" + MediaStore.tokenSecret, mustExist: secrets != nil)
+    while try catalog.eraseChunks() {}
     // The removals' files aren't in the backup, so their IDs would stay in it forever.
     try catalog.forgetRemovals(catalog.removals())
     try catalog.close()
