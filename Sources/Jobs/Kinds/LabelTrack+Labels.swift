@@ -43,9 +43,12 @@ extension LabelTrack {
 
 /// A label and its text as it is searched, if that is known: folding 16 MiB takes seconds.
 package struct FoldedLabel: Sendable {
+  /// The label.
   package var label: Label
+  /// Its text, folded; nil if it isn't known.
   package var line: Substring?
 
+  /// Pairs a label with its folded text.
   package init(_ label: Label, line: Substring? = nil) { (self.label, self.line) = (label, line) }
 
   /// Returns the labels of a stored chunk.

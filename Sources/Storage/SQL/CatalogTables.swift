@@ -36,8 +36,8 @@ package enum CatalogTables {
   /// job whose store of media failed, is also an interruption. `attempts` has one row per attempt, inserted before the
   /// attempt writes any file: `folder` is the recording whose folder gets its files, and `due` is when those may be
   /// removed, null if there are none or they are a result. `garbage` names other objects that no row names any more,
-  /// such as `recordings/<id>/<name>`, and chunks of labels. `removals` contains the IDs of recordings and uploads whose
-  /// rows were deleted but whose files may still exist. The next start removes those files, and no others.
+  /// such as `recordings/<id>/<name>`, and tracks whose labels remain. `removals` contains the IDs of recordings and
+  /// uploads whose rows were deleted but whose files may still exist. The next start removes those, and no others.
   ///
   /// `batch_recordings` has the IDs of a batch's recordings in one text, of which the first `begun` have had their job.
   /// A trigger counts the jobs that end, whatever ends them. A webhook's `job` may also be a batch.
