@@ -50,6 +50,18 @@ import Testing
     }
   }
 
+  @Test("a catalog is damaged if the statement of one of its tables is")
+  func damagedStatement() throws {
+    try fill()
+    let file = try SQLiteConnection(path)
+    try file.execute("PRAGMA writable_schema = ON")
+    try file.execute("UPDATE sqlite_schema SET sql = replace(sql, 'content_rowid', 'content_rowid0')")
+    try file.close()
+    #expect(throws: StorageError.damagedCatalog(path: path, detail: #"unrecognized option: "content_rowid0""#)) {
+      try Catalog(path: path)
+    }
+  }
+
   @Test("a truncated catalog is damaged, wherever it is cut", arguments: [1, 100, 4095, 4096, 20_000])
   func truncated(length: Int) throws {
     try fill()

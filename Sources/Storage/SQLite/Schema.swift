@@ -46,11 +46,15 @@ enum Schema {
     }
   }
 
-  /// Throws `.damagedCatalog` if a table lacks a column that the migrations create.
+  /// Throws `.damagedCatalog` if a table lacks a column that the migrations create, or its own statement is damaged.
   static func checkColumns(_ db: SQLiteConnection, _ migrations: [String]) throws(StorageError) {
     let model = try SQLiteConnection(":memory:")
     for script in migrations { try model.execute(script) }
-    let found = try columns(db)
+    let found: [String: Set<String>]
+    do throws(StorageError) { found = try columns(db) } catch .database(SQLITE_ERROR, let message) {
+      // Virtual tables parse their statements when they are first asked for.
+      throw .damagedCatalog(path: "", detail: message)
+    }
     for (table, columns) in try columns(model) where !columns.isSubset(of: found[table] ?? []) {
       throw .damagedCatalog(path: "", detail: "table \(table) lacks columns")
     }
