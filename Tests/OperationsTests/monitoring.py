@@ -141,6 +141,10 @@ ALERTS = {
     "StillwaveJobsLost": (90, {}, None, series("stillwave_lost_attempts_total", "", "0+1x240", "0x240")),
     "StillwaveCatalogSlow": (40, {"operation": "write"}, None, histogram(
         "stillwave_catalog_seconds", 'operation="write"', "0.5", "1.0")),
+    "StillwaveCatalogHeld": (70, {}, None, series("stillwave_catalog_held_total", "", "0+1x240", "0+0x30 1x210")),
+    # Its first worker begins a series.
+    "StillwaveWorkerSignals": (70, {"signal": "4"}, None, series(
+        "stillwave_worker_signals_total", 'signal="4"', "_x30 1x210", "1x240")),
     "StillwaveClockDoubtful": (15, {}, None, series("stillwave_clock_doubtful", "", "1x240", "0x240")),
     "StillwaveFilesAltered": (1, {}, "1", series("stillwave_altered_files", "", "1x240", "0x240")),
     "StillwaveFeedInterrupted": (5, {}, None, series("stillwave_feed_age_seconds", "", "30x240", "1x240")),
