@@ -114,7 +114,7 @@ extension MediaFacts {
   /// The metadata of the new sound. The file's metadata are kept, including the creation time, which ffmpeg drops by
   /// default.
   ///
-  /// Its loudness isn't kept: it is that of another sound.
+  /// Its loudness isn't kept: the sound has changed.
   fileprivate var soundWords: [String] {
     let language = others?.language.map { ["-metadata:s:a:0", "language=\($0)"] } ?? []
     return ["-disposition:a:0", "default", "-map_metadata", "0"] + Self.noGain + language

@@ -90,7 +90,7 @@ package struct MediaFacts: Codable, Sendable, Equatable {
       || sampleBits.map { $0 <= 24 } ?? false
   }
 
-  /// Whether the sound is decoded as that of an AMR file, which leaves out silence.
+  /// Whether the sound is decoded as an AMR file's is, which leaves out silence.
   package var isTelephone: Bool { demuxer == .amr || packedStart != nil }
 
   /// The extension for the file's name.

@@ -167,7 +167,7 @@ struct DenoiseRecording {
         + (sound.warning.map { [$0] } ?? []))
   }
 
-  /// The source's tags, or those of its original; none for what isn't a recording of its own.
+  /// The source's tags, or its original's; none if the result isn't a recording of its own.
   var tags: SoundTags {
     guard measuring == nil, window == nil else { return SoundTags() }
     var tags = SoundTags(path: source)

@@ -40,7 +40,7 @@ extension Warning {
       "The file has no index of its times, so players that seek in it only guess where they are. Its waveform and "
       + "parts are exact, and so is the file as WAV.")
 
-  /// Whether the warning is about what is made of the file, and not only about players of it.
+  /// Whether the warning concerns results made from the file, and not only its players.
   package var isAboutWork: Bool { self != .seeksInexactly }
 
   /// Returns a warning if there are samples beyond full scale.

@@ -11,7 +11,7 @@ package struct NoiseRegion: Sendable, Equatable, Codable {
   /// How steady and quiet the noise is, 0 … 1. A second of white noise scores about 1; anything below `leastScore`
   /// isn't considered noise.
   package let score: Double
-  /// The least score of what is certainly noise.
+  /// The least score of a region that is certainly noise.
   package static let leastScore = 0.4
   /// The frames around it whose noise this is, if the recording's noise is another elsewhere.
   package let span: Range<Int64>?

@@ -55,7 +55,7 @@ struct FoundMPEGTests {
     }
   }
 
-  @Test("the bit rate varies if that of the frames of sound does, whatever the counting frame's is")
+  @Test("the bit rate varies if it does among the frames of sound, whatever the counting frame has")
   func rates() throws {
     func frame(_ rate: UInt8, _ length: Int, _ content: [UInt8] = []) -> [UInt8] {
       let start = [0xFF, 0xFB, rate, 0xC4] + content

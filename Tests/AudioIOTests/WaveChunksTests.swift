@@ -78,7 +78,7 @@ struct WaveChunksTests {
     #expect(try !written(tags).bytes.contains(Array("cue ".utf8)))
   }
 
-  @Test("what a container can't hold is named, and so is what is too long or no longer right")
+  @Test("chunks that a container can't hold, that are too long or that no longer hold are named")
   func leftOut() throws {
     let gain = chunk("id3 ", Array("ID3".utf8) + Array("r\0e\0playgain_TRACK_gain".utf8))
     let tags = SoundTags(

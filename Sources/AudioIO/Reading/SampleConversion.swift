@@ -74,7 +74,7 @@ package struct Excess: Sendable, Equatable {
   /// Creates an empty count.
   package init() {}
 
-  /// Counts those of some samples that are finite.
+  /// Counts the finite samples among some.
   package mutating func count(_ samples: Span<Float>) {
     guard countBeyondFullScale(samples) > 0 else { return }
     for index in samples.indices where samples[index].magnitude > 1 && samples[index].isFinite {

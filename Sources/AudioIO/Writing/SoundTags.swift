@@ -44,7 +44,7 @@ package struct SoundTags: Sendable, Equatable {
     for (kind, text) in kinds { if let text { texts[Int32(kind)] = text.utf8CString.map { $0 } } }
   }
 
-  /// Keeps what is right for a part of `count` frames that begins at frame `start`.
+  /// Keeps only the tags that still hold for a part of `count` frames that begins at frame `start`.
   package mutating func cut(from start: Int64, count: Int64) { chunks.cut(from: start, count: count) }
 
   /// Whether only WAV's newer kind of header can say what the channels of such a file are.

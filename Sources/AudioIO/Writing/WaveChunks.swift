@@ -98,7 +98,7 @@ package struct WaveChunks: Sendable, Equatable {
     return chunks.filter { $0.id != "LIST" || !$0.content.starts(with: "INFO".utf8) }.map(\.name) + omitted
   }
 
-  /// Keeps what is right for a part of `count` frames that begins at frame `start`.
+  /// Keeps only the chunks that still hold for a part of `count` frames that begins at frame `start`.
   mutating func cut(from start: Int64, count: Int64) {
     omitted += chunks.filter { !Self.divisible.contains($0.id) }.map(\.name)
     chunks.removeAll { !Self.divisible.contains($0.id) }
@@ -129,7 +129,7 @@ package struct WaveChunks: Sendable, Equatable {
       guard frame >= start, frame - start < count else { continue }
       kept.insert(number(point[..<4]))
       point.replaceSubrange(20..<24, with: bytes(Int(frame - start), 4))
-      // The place in a list of what is played, which is usually the same.
+      // The place in the playlist, which is usually the same.
       let position = Int64(number(point[4..<8]))
       if position >= start { point.replaceSubrange(4..<8, with: bytes(Int(position - start), 4)) }
       points += point

@@ -6,7 +6,7 @@ import { tileLength } from "./tiles.js";
 /** The lowest level that is shown, in dB; how long a peak is read back, and how fast the bar falls, in dB per second. */
 const floor = -60, window = 0.05, fall = 24;
 
-/** The level of what is heard, as a bar: that of the points at the playhead, which the page has anyway. */
+/** A bar with the level of the sound, taken from the points at the playhead, which the page has anyway. */
 export class Meter {
   #shown = floor;
   #time = 0;

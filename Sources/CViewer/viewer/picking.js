@@ -9,7 +9,7 @@ import { texts } from "./texts.js";
 /** The pause between downloads: browsers drop those that begin together. */
 const downloadPace = 400;
 
-/** What is done with several recordings of the list: cleaning them as a batch, downloading and deleting them. */
+/** Actions on several recordings of the list: cleaning them as a batch, downloading and deleting them. */
 export class Picking {
   /** @param {import("./library.js").Library} library */
   constructor(library) {
@@ -43,7 +43,7 @@ export class Picking {
     void this.library.showPicked();
   }
 
-  /** Asks how to clean; the choices begin as those of the settings. */
+  /** Asks how to clean; the first choices are the ones in the settings. */
   #ask() {
     find("batch-title").textContent = texts.cleanMany(this.library.picked.size);
     const reduction = Number(find("reduction").value);

@@ -158,7 +158,7 @@ export class Player {
     await this.#start();
   }
 
-  /** Plays what is in a box alone, from its start, or stops that. */
+  /** Plays only the sound in a box, from its start, or stops it. */
   async hearBox(/** @type {import("./view.js").Box} */ box) {
     const wasHeard = this.isHearingBox, { start } = box, end = Math.min(box.end, start + longestPreview);
     this.pause();

@@ -31,7 +31,7 @@ import { Waveform } from "./tiles.js";
  * @property {number} sensitivity
  * @property {"denoised" | "residue"} output
  * @property {number} [loudness] of the result, in LUFS; that of the source if it is missing
- * @property {{ boxes: import("./view.js").Box[] }} [edit] what is turned down besides
+ * @property {{ boxes: import("./view.js").Box[] }} [edit] sounds that are turned down besides
  */
 
 /**

@@ -27,7 +27,7 @@ const share = (/** @type {number} */ level) => (level - quietest) / (loudest - q
 /** How many textures or pictures are kept. */
 const mostKept = 64;
 
-/** Keeps what is made of tiles, and drops what was used least recently. */
+/** Caches what was made of tiles, and drops the least recently used. */
 class Kept {
   /** @type {Map<Piece["tile"], any>} */
   #made = new Map();

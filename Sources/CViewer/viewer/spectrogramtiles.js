@@ -3,7 +3,7 @@ import { leftToRight, number } from "./language.js";
 import { recordingPath } from "./service.js";
 import { Tile, tileLength, Waveform } from "./tiles.js";
 
-// The spectrogram in tiles, which are loaded as those of the waveform are. The frequencies are divided, too: at level k into
+// The spectrogram in tiles, which are loaded as the waveform's are. The frequencies are divided, too: at level k into
 // 2^k bands of equal height on the chosen scale, with `rows` rows each, so that bands of one level join without a seam and
 // each of level k covers exactly two of level k + 1. A tile has a byte for each row and column.
 

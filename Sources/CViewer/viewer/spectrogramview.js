@@ -311,7 +311,7 @@ export class SpectrogramView {
     this.parts.axis.replaceChildren(...placed.map(({ label }) => label));
   }
 
-  /** Tells what is below the pointer. */
+  /** Shows the time, frequency and level below the pointer. */
   #read(/** @type {Band[]} */ bands) {
     const { parts, view } = this, pointer = this.#pointer;
     let text = texts.boxHint;

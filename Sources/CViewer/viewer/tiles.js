@@ -49,7 +49,7 @@ export class Waveform {
   constructor(recording, channels) {
     this.id = recording.id;
     this.channels = channels;
-    /** Tells its tiles from those of others. */
+    /** Tells its tiles from other sources' tiles. */
     this.name = `${recording.id} ${channels}`;
     this.lanes = channels === "split" ? recording.format.channels : 1;
     this.sampleRate = recording.format.sample_rate;

@@ -3,7 +3,7 @@ import { Signal } from "./signal.js";
 
 /**
  * @typedef {{ start: number, end: number }} Span in seconds
- * @typedef {Span & { min_hz: number, max_hz: number, gain_db: number }} Box what is turned down, in seconds, Hz and dB
+ * @typedef {Span & { min_hz: number, max_hz: number, gain_db: number }} Box a part that is turned down, in seconds, Hz and dB
  */
 
 /** The time in which the window's distance to its target shrinks to a third, in milliseconds. */

@@ -6,7 +6,7 @@ struct BandLevels: ~Copyable {
   /// How irregular a frame is; see NoiseRegionFinder.swift. In steps of 1/256 octave.
   struct Texture: Equatable {
     static let stepsPerOctave: Float = 256
-    /// R, or that of noise if the frame before isn't known.
+    /// R, or noise's R if the frame before isn't known.
     var roughness: Int32 = 512
     /// F
     var flatness: Int32 = 0

@@ -1,7 +1,7 @@
 import Glibc
 
 // Whether a region that someone has marked as noise also holds something else, such as speech or a note. Measured in
-// the frames of NoiseRegionFinder.swift, which also defines S and T; those of digital silence don't count:
+// the frames of NoiseRegionFinder.swift, which also defines S and T; frames of digital silence don't count:
 //
 //   C      10 log10 of the mean square of all frames over the 20 % quantile of the frames'
 //   rise   mean level of a band in the loudest third of the frames − that in the quietest third
@@ -24,7 +24,7 @@ package struct NoiseRegionCheck: ~Copyable {
   private var frames: [NoiseFrame] = []
   private var samples: [Int16] = []
 
-  /// Creates a check. Its parameters are those of a `NoiseRegionFinder`.
+  /// Creates a check with the parameters of a `NoiseRegionFinder`.
   package init(sampleRate: Int, channels: Int) {
     meter = NoiseMeter(sampleRate: sampleRate, channels: channels)
     bandCount = meter.bandCount

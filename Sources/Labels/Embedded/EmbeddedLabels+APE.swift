@@ -2,14 +2,14 @@
 // end; all numbers little-endian:
 //
 //   tag = [header(32)] *item footer; footer = "APETAGEX" version(4) length(4) count(4) flags(4) 0(8)
-//   length = that of the items and the footer
+//   length = of the items and the footer
 //   item = length(4) flags(4) name NUL value; flags & 6: 0 for texts in UTF-8 with NUL between them, 2 for bytes
 //   the value of "Cover Art (Front)" and "Cover Art (Back)" = name of a file, NUL, picture
 
 extension EmbeddedLabels {
   private static let footerLength = 32
 
-  /// Adds the APE tag that ends at `end`. Returns false if there is none.
+  /// Adds the APE tag that ends at `end`. Returns false without one.
   mutating func addAPE(_ file: inout some ByteSource, endingAt end: Int, _ clock: EmbeddedClock) -> Bool {
     guard let footer = file.whole(at: end - Self.footerLength, count: Self.footerLength),
       footer.starts(with: "APETAGEX".utf8)

@@ -61,7 +61,7 @@ extension Catalog {
     }
   }
 
-  /// Deletes what is left of deleted tracks of labels, and removes traces of deleted rows from the catalog's files, in
+  /// Deletes the labels of deleted tracks, and removes traces of deleted rows from the catalog's files, in
   /// steps that others can write between. Throws if another process reads the catalog meanwhile.
   package func eraseTraces(pagesAtOnce: Int = 500) throws(StorageError) {
     while try eraseChunks() {}

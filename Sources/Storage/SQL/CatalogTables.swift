@@ -264,7 +264,7 @@ package enum CatalogTables {
     """
 
   /// Times of labels are in microseconds; `until` is the greatest end. The chunks' index has all that a window needs to
-  /// choose chunks. A track's `bytes` are those of its chunks, which are written in the same transaction. They are
+  /// choose chunks. A track's `bytes` count its chunks, which are written in the same transaction. They are
   /// deleted later than the track, so they don't refer to it.
   private static let labelsAndProfiles = """
     CREATE TABLE label_tracks (
