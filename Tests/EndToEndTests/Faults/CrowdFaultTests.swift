@@ -136,14 +136,17 @@ import Testing
     record.write(note)
   }
 
+  @Test(.secondTier) func changesOfLabels() throws {
+    try attemptText("changes of one of 250 long labels", "edit", Array(#"{"remove":["1"]}"#.utf8), expected: "200")
+    let labels = Array(repeating: #"{"start":1,"end":2,"text":""}"#, count: 33_000).joined(separator: ",")
+    try attemptText("33,000 new labels at one time", "edit", Array(#"{"set":[\#(labels)]}"#.utf8), expected: "200")
+  }
+
   @Test func combiningMarks() throws {
     try attemptText("1.2 MB of labels: one text", "/labels", Self.json([Self.marks(1_200_000)]), expected: "400")
     try attemptText(
       "1.2 MB of labels: 18 texts", "/labels", Self.json(Array(repeating: Self.marks(65_000), count: 18)),
       expected: "201")
-    try attemptText("changes of one of 250 long labels", "edit", Array(#"{"remove":["1"]}"#.utf8), expected: "200")
-    let labels = Array(repeating: #"{"start":1,"end":2,"text":""}"#, count: 33_000).joined(separator: ",")
-    try attemptText("33,000 new labels at one time", "edit", Array(#"{"set":[\#(labels)]}"#.utf8), expected: "200")
     try attemptText("640 KB uploads with a token", "token", Self.lyrics(630_000), expected: "201")
     try attemptText("1.7 MB MP3 files with lyrics", "token", Self.lyrics(1_700_000), expected: "201")
   }
