@@ -59,7 +59,7 @@ struct SoundBoxes: Equatable {
   }
 
   /// Returns the length of the first sound track by its packets, in seconds, which may be longer than its header says;
-  /// nil if an edit list decides what is played, or if the file is incomplete.
+  /// nil if the file has an edit list, which has its own length, or is incomplete.
   static func packetSeconds(path: String) -> Double? {
     guard let file = FileStart(path: path),
       let movie = BoxList(file, 0..<file.length, nil)?["moov"]?.boxes(nil)

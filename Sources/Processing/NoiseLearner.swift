@@ -136,7 +136,7 @@ struct NoiseLearner {
     }
   }
 
-  /// Adds what is known about regions that hold more than noise.
+  /// Adds the warning about regions that hold more than noise, and a better region.
   /// - Parameter suspects: their levels in dBFS.
   private func judged(
     _ learnt: LearntNoise, _ suspects: [Double], read: Int64, _ progress: (Int64) -> Void

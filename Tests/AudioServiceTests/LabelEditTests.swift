@@ -17,8 +17,8 @@ import Testing
     return label
   }
 
-  /// A track as it is stored. The folded line of each label is its ID instead of what its text would be, so that lines
-  /// that are made anew show.
+  /// A track as it is stored. The folded line of each label is its ID instead of its folded text, which shows whether
+  /// a line was kept or made again.
   private struct Stored {
     var track = LabelTrack(of: RecordingID(), name: "Takes", kind: .labels, language: nil, source: .editor)
     var chunks: [FoundLabels] = []

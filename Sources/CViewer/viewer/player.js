@@ -47,7 +47,7 @@ export class Player {
   /** Whether a preview plays even though the whole result exists. */
   #isPreview = false;
   /**
-   * The box that is heard alone, as what is removed by turning it down, and the voice before it.
+   * Settings that leave only the sound of one box, while it is heard alone, and the voice to return to.
    * @type {{ settings: import("./session.js").Settings, voice: Voice } | null}
    */
   #alone = null;

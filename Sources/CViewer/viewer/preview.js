@@ -60,7 +60,7 @@ export class Previews {
    * @param {string} id
    * @param {Span} window
    * @param {Settings} settings
-   * @param {number} width at most so many points
+   * @param {number} width the most points of the picture
    * @param {AbortSignal} signal
    * @returns {Promise<Drawing>}
    */

@@ -355,7 +355,7 @@ export const texts = {
   boxes: (/** @type {number} */ value) => plural(value, { one: "# box", other: "# boxes" }),
   boxHint: "Drag a box around a sound to turn it down.",
   boxAdd: "Turn down a box at the selection or the playhead",
-  boxHear: "Hear only what is in the box",
+  boxHear: "Play only this box",
   boxGain: "Level in the box",
   boxRemove: "Remove the box",
   boxSaid: (/** @type {string} */ from, /** @type {string} */ to, /** @type {string} */ low, /** @type {string} */ high, /** @type {string} */ gain) => `Box from ${from} to ${to}, ${low} to ${high}: ${gain}`,

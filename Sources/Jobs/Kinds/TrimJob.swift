@@ -60,7 +60,7 @@ package enum TrimJob: JobDefinition {
     var (tracks, leftOut, room) = ([(track: LabelTrack, chunks: [LabelChunk])](), 0, LabelCut.Room())
     for track in try outcome.catalog.labelTracks(of: owner) {
       var cut = LabelCut(of: track, for: output, from: start, to: end, room, at: outcome.catalog.time)
-      // Each chunk is read for itself: nobody waits for a transaction while labels are parsed.
+      // Each chunk is read in a transaction of its own, which ends before its labels are parsed.
       var last = -1
       while let next = try outcome.catalog.labels(
         after: last, of: track.id, from: start.microseconds, to: end.microseconds),

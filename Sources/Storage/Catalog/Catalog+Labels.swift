@@ -3,7 +3,7 @@
 // window looks through the index of the chunks' times, which also finds labels that are longer than the others.
 //
 // Deleting 16 MB of chunks takes SQLite a tenth of a second, and a recording may have 64 such tracks. So a track is
-// deleted without its chunks, which nobody can read then. A row of `garbage`, labels/<track>, names them, and
+// deleted without its chunks, which can no longer be read. A row of `garbage`, labels/<track>, names them, and
 // `eraseTraces` deletes about a megabyte of them in each transaction, also after a crash.
 //
 // `folded` contains the texts of a chunk as names are folded (see NameSearch), one line for each label, so that a
