@@ -66,7 +66,7 @@ let package = Package(
     .target(name: "S3Storage", dependencies: ["Terms", "Storage", "CCurl"], swiftSettings: strict),
     .target(name: "Labels", dependencies: ["Terms"], swiftSettings: strict + computing),
     .target(name: "AudioIO", dependencies: ["Terms", "CLinux", "CSndfile"], swiftSettings: strict + computing),
-    .target(name: "Media", dependencies: ["CLinux"], swiftSettings: strict),
+    .target(name: "Media", dependencies: ["Terms", "CLinux"], swiftSettings: strict),
     .target(
       name: "Waveform", dependencies: ["Terms", "CLinux", "CPeaks", "CPNG"], swiftSettings: strict + computing,
       linkerSettings: [.linkedLibrary("m")]),
@@ -79,21 +79,25 @@ let package = Package(
       linkerSettings: [.linkedLibrary("m")]),
     .target(name: "Loudness", dependencies: ["Terms", "CEBUR128"], swiftSettings: strict + computing),
 
+    // What the service asks of its workers, and what they answer. The service has this in place of Processing, which
+    // opens sound; deploy/lint builds with a check that no target imports what isn't among its dependencies.
+    .target(
+      name: "Workers", dependencies: ["Terms", "Denoise", "Voice", "Waveform", "CLinux"], swiftSettings: strict),
     .target(
       name: "Processing",
       dependencies: [
-        "Terms", "AudioIO", "Labels", "Media", "Waveform", "Denoise", "Voice", "Loudness", "CKernels", "CLinux",
+        "Terms", "Workers", "AudioIO", "Labels", "Media", "Waveform", "Denoise", "Voice", "Loudness", "CKernels",
+        "CLinux",
       ],
       swiftSettings: strict),
     .target(
-      name: "Jobs",
-      dependencies: ["Terms", "Storage", "Processing", "Denoise", "Labels", "Waveform", "CLinux"],
+      name: "Jobs", dependencies: ["Terms", "Storage", "Workers", "Denoise", "Labels", "Waveform", "CLinux"],
       swiftSettings: strict),
     .target(name: "Webhooks", dependencies: ["Storage", "CCurl"], swiftSettings: strict),
     .target(
       name: "AudioService",
       dependencies: [
-        "Terms", "HTTP", "Storage", "PostgresStorage", "S3Storage", "Labels", "Processing", "Jobs", "Webhooks",
+        "Terms", "HTTP", "Storage", "PostgresStorage", "S3Storage", "Labels", "Workers", "Jobs", "Webhooks",
         "Waveform", "Denoise", "CLinux", "CViewer",
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -102,7 +106,7 @@ let package = Package(
       name: "stillwave",
       dependencies: [
         "Terms", "AudioIO", "AudioService", "Denoise", "HTTP", "Jobs", "Labels", "Media", "Processing", "Storage",
-        "Waveform", "Webhooks", "CLinux",
+        "Waveform", "Webhooks", "Workers", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -142,18 +146,20 @@ let package = Package(
     .executableTarget(
       name: "BucketServer", dependencies: ["ObjectStore"], path: "Tests/BucketServer", swiftSettings: strict),
     .testTarget(
-      name: "MediaTests", dependencies: ["Media", "Randomness"], exclude: ["Programs"], swiftSettings: strict),
+      name: "MediaTests", dependencies: ["Media", "Randomness", "Terms", "Workers"], exclude: ["Programs"],
+      swiftSettings: strict),
     .testTarget(
-      name: "AudioIOTests", dependencies: ["AudioIO", "Randomness", "SoundFiles"], swiftSettings: strict + computing),
+      name: "AudioIOTests", dependencies: ["AudioIO", "Randomness", "SoundFiles", "Terms"],
+      swiftSettings: strict + computing),
     // Sound files, whole and damaged; for tests.
     .target(
-      name: "SoundFiles", dependencies: ["AudioIO", "Randomness"], path: "Tests/SoundFiles",
+      name: "SoundFiles", dependencies: ["AudioIO", "Randomness", "Terms"], path: "Tests/SoundFiles",
       swiftSettings: strict + computing),
     .testTarget(
       name: "ProcessingTests",
       dependencies: [
         "Terms", "Processing", "AudioIO", "Media", "Waveform", "Denoise", "Loudness", "Fenced", "Randomness",
-        "SoundFiles",
+        "SoundFiles", "Workers",
       ],
       swiftSettings: strict),
     .testTarget(
@@ -161,7 +167,7 @@ let package = Package(
       dependencies: [
         "Terms", "AudioService", "AudioIO", "Denoise", "HTTP", "Jobs", "Labels", "Media", "PostgresStorage",
         "Processing", "S3Storage", "Storage", "Waveform", "Webhooks", "CLinux", "Contract", "PresentRows", "Randomness",
-        "Receivers",
+        "Receivers", "Workers",
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
@@ -169,7 +175,7 @@ let package = Package(
       name: "JobsTests",
       dependencies: [
         "Terms", "Jobs", "AudioIO", "Denoise", "Labels", "LeaseNode", "Media", "Processing", "Storage", "PresentRows",
-        "Randomness",
+        "Randomness", "Workers",
       ],
       swiftSettings: strict),
     // Works on the jobs of a catalog that it shares with other processes; for tests.

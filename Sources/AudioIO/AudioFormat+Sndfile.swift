@@ -1,4 +1,5 @@
 import CSndfile
+import Terms
 
 /// The table that maps libsndfile's numbers to our names.
 private let containers: [(AudioContainer, Int32)] = [

@@ -5,10 +5,10 @@ import HTTP
 import Jobs
 import Logging
 import PostgresStorage
-import Processing
 import S3Storage
 import Storage
 import Waveform
+import Workers
 
 /// The whole service: catalog, files, jobs, and server.
 package final class Service: Sendable {

@@ -1,5 +1,6 @@
-import Processing
 import Storage
+import Terms
+import Workers
 
 /// How workers are started, and the limits on what they use.
 package struct WorkerSettings: Sendable {
@@ -18,7 +19,7 @@ package struct WorkerSettings: Sendable {
 
   /// Creates settings.
   package init(
-    program: String, template: WorkerTemplate? = nil, ffmpeg: String, voice: String = VoiceModel.usualPath,
+    program: String, template: WorkerTemplate? = nil, ffmpeg: String, voice: String = VoiceFile.usualPath,
     audioLimits: AudioLimits, memoryBytes: Int64
   ) {
     self.program = program

@@ -1,3 +1,5 @@
+import Terms
+
 // Where a file made of chunks should end, according to their sizes.
 //
 //   AVI, WAV   "RIFF" and a size of 32 bits, little-endian, of everything that follows; ODML files have several

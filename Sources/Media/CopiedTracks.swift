@@ -1,3 +1,5 @@
+import Terms
+
 // Besides pictures and sound, a file may contain other tracks, some of which ffmpeg's muxers reject, each in its own
 // way: a subtitle format that the container doesn't support, a cover without dimensions. One rejected track would lose
 // the whole result. So the set of tracks is first tried without packets; if it is rejected, a smaller set is used.

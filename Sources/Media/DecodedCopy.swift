@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Terms
 
 // The working copy of a file that ffmpeg decodes is written by ffmpeg itself. Decoding 600 s of stereo takes ffmpeg
 // 0.54 s of processor time that way. If instead it wrote 212 MB into a pipe, and this process read them and wrote them

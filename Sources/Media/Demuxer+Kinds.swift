@@ -1,3 +1,5 @@
+import Terms
+
 // Formats that are recognized by more than a mark at their beginning, or by one of several marks.
 //
 //   mpegts     188-byte packets that begin with 0x47 (ISO 13818-1 §2.4.3.2), each preceded by a 4-byte timestamp on

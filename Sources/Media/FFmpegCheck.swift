@@ -1,3 +1,5 @@
+import Terms
+
 /// Checks that ffmpeg and ffprobe can read 800 samples of silence from a pipe, in the same fence as any file. If this
 /// fails too, the failure isn't the file's fault.
 package struct FFmpegCheck {

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Terms
 
 /// How to start a program so that it can do no harm: this program starts itself, fences itself in, and then becomes the
 /// other program.

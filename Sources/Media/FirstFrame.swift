@@ -1,3 +1,5 @@
+import Terms
+
 // Raw AAC and AC-3 files consist only of frames. A file cut out of a stream begins in the middle of one; others begin
 // with zeros, a byte order mark, or an ID3v1 tag. The first frame is found the way decoders do it: a header whose frame
 // is followed by a similar one.

@@ -1,3 +1,5 @@
+import Terms
+
 // A part of a video has the same pictures, not coded again. Pictures depend on earlier ones, back to the last key
 // picture, which may be seconds before the start of the part. Its sound is new anyway and begins exactly at the start.
 //
@@ -79,40 +81,4 @@ package struct MediaCut: Sendable, Equatable {
 
   /// ffmpeg's arguments that let the picture shown at the start begin there.
   static let alignedPictures = ["-bsf:v", "setts=pts='if(lt(PTS,0)*gt(PTS+DURATION,0),0,PTS)':dts=DTS"]
-}
-
-extension MediaFacts {
-  /// The facts about such a file without its pictures.
-  package var withoutPictures: MediaFacts {
-    var facts = self
-    (facts.video, facts.pictures) = (nil, nil)
-    return facts
-  }
-
-  /// The facts about a part of such a file from `start` on, in seconds from the first frame of the sound, with `frames`
-  /// frames if that is known; nil if none can be written.
-  package func ofPart(from start: Double, frames: Int64?) -> MediaFacts? {
-    guard var facts = ofResult else { return nil }
-    if facts.firstFrame != nil, !keepsBeginning(ofPartFrom: start) { facts.firstFrame = 0 }
-    (facts.firstIsLate, facts.isCut, facts.lacksLength, facts.silentSeconds) = (nil, nil, nil, nil)
-    (facts.promisedFrames, facts.promisesLength, facts.endsAsPromised) = (frames, false, false)
-    (facts.audioTracks, facts.leadingBytes) = (hasEditLists ? audioTracks : 1, nil)
-    facts.others?.covers = 0
-    facts.others?.plainCovers = []
-    facts.others?.sensors = []
-    facts.others?.data = 0
-    facts.others?.attachments = 0
-    if !hasEditLists { facts.others?.subtitles = 0 }
-    return facts
-  }
-
-  fileprivate func keepsBeginning(ofPartFrom start: Double) -> Bool {
-    hasPictures && !hasEditLists && ![.mkv, .webm].contains(container) && start * Double(sampleRate) < 0.5
-  }
-
-  /// Whether a part of the file is again a file of this kind: it has pictures, or its sound can be written without
-  /// loss.
-  package var hasPartOfItsKind: Bool {
-    demuxer != nil && writtenCodec != nil && (hasPictures || isLossless && !losesSound)
-  }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import Terms
 
 extension MediaFacts {
   /// Whether the clock may jump by hours, as a broadcast's does between two programs. Unless it is copying timestamps,

@@ -1,34 +1,16 @@
+import Terms
+
 // A cleaned video is the same file with other sound. Every packet of the other tracks is copied unchanged, with its
 // timestamp (-copyts), and the new sound starts where the old one's clock is 0. The sound is coded like the old one, or
 // with the closest codec that the container supports, at no lower bit rate; see `WrittenCodec`. The first of several
 // audio tracks is replaced and the others are copied; see `CopiedTracks`.
 
 extension MediaFacts {
-
-  /// The facts about such a cleaned file; nil if none can be written.
-  package var ofResult: MediaFacts? {
-    guard let writtenCodec else { return nil }
-    var facts = self
-    (facts.container, facts.codec, facts.bitRate) = (writtenContainer, writtenCodec, nil)
-    return facts
-  }
-
   /// The time in seconds on the file's clock at which the new sound begins. A file with only one sound track has no
   /// clock but that track's: the gap that some muxers leave before it is not played.
   var writtenStart: Double {
     let isAlone = !hasPictures && audioTracks == 1 && others?.subtitles ?? 0 == 0
     return isAlone ? 0 : Double(firstFrame ?? 0) / Double(sampleRate)
-  }
-
-  fileprivate var muxer: String {
-    switch writtenContainer {
-    case _ where isPhoneFilm: "3gp"
-    case .m4a: "ipod"
-    case .mkv: "matroska"
-    case .ts: "mpegts"
-    case .mpg: "vob"
-    default: writtenContainer.rawValue
-    }
   }
 
   var encoderWords: [String] {
@@ -45,9 +27,6 @@ extension MediaFacts {
     default: ["-c:a:0", "pcm_s24le"]
     }
   }
-
-  /// Whether the file's tracks can begin in the middle of what they contain.
-  var hasEditLists: Bool { ["mp4", "mov", "ipod", "3gp"].contains(muxer) }
 
   func muxerWords(cut: MediaCut? = nil) -> [String] {
     guard hasEditLists else {

@@ -1,59 +1,9 @@
+import Terms
+
 // How to code sound that replaces that of a transport or program stream, of AVI, Flash video, CAF, WavPack, True Audio,
 // Creative Voice, or of G.726 in WAV.
 
 extension MediaFacts {
-  /// The codec for the new sound; nil if no such file can be written: ffmpeg has no encoder for Monkey's Audio and
-  /// Musepack and only an experimental one for DTS.
-  var streamCodec: String? {
-    switch writtenContainer {
-    case .ts: Self.streams.contains(codec) && fits(codec) ? codec : fits("aac") ? "aac" : nil
-    case .mpg: ["mp2", "ac3"].contains(codec) && fits(codec) ? codec : fits("mp2") ? "mp2" : nil
-    case .avi:
-      if codec.hasPrefix("pcm_") {
-        codec == "pcm_s24" || codec == "pcm_s32" || codec.hasPrefix("pcm_f") ? "pcm_s24" : "pcm_s16"
-      } else {
-        ["ac3", "mp2"].contains(codec) && fits(codec) ? codec : fits("mp3") ? "mp3" : "pcm_s16"
-      }
-    case .flv: fits("aac") ? "aac" : nil
-    // Lossless for every source.
-    case .caf: codec == "opus" && fits("opus") ? "opus" : channels <= 8 ? "alac" : nil
-    case .wv: channels <= 8 ? "wavpack" : nil
-    case .tta: codec
-    case .voc:
-      channels > 2 ? nil : ["pcm_u8", "pcm_alaw", "pcm_mulaw"].contains(codec) ? codec : "pcm_s16"
-    case .wav: codec.hasPrefix("adpcm_g726") && fits("g726") ? "adpcm_g726" : nil
-    default: nil
-    }
-  }
-
-  /// The format of the file that replaces this one. In a program stream, ffmpeg writes a single timestamp for all
-  /// pictures that begin in a packet; MPEG-1 and 2 let players derive the others, but H.264 doesn't. So a program
-  /// stream with H.264 becomes a transport stream.
-  package var writtenContainer: MediaContainer {
-    guard container == .mpg, let pictures, !["mpeg1video", "mpeg2video"].contains(pictures) else { return container }
-    return .ts
-  }
-
-  /// Whether `streamCodec` determines the codec.
-  package var isStream: Bool {
-    [.ts, .mpg, .avi, .flv, .caf, .wv, .tta, .voc, .wav].contains(container) && demuxer != nil
-  }
-
-  private static let streams = ["aac", "mp2", "mp3", "ac3"]
-
-  /// Whether the codec supports the sound's sample rate and number of channels.
-  private func fits(_ codec: String) -> Bool {
-    let old = [16_000, 22_050, 24_000, 32_000, 44_100, 48_000]
-    return switch codec {
-    case "aac": channels <= 8 && sampleRate <= 96_000
-    case "mp2": channels <= 2 && old.contains(sampleRate)
-    case "mp3": channels <= 2 && (old + [8000, 11_025, 12_000]).contains(sampleRate)
-    case "ac3": channels <= 6 && [32_000, 44_100, 48_000].contains(sampleRate)
-    case "opus": MediaEncoding.opusChannels.contains(channels)
-    default: channels == 1 && sampleRate == 8000
-    }
-  }
-
   /// Returns the encoder's arguments, with `bits` per second if the codec has a choice.
   func streamWords(_ codec: String, bits: Int) -> [String] {
     let words =

@@ -1,11 +1,8 @@
+import Terms
+
 /// A sound file that ffmpeg encodes from samples, for cases that libsndfile can't. Blocks. Use it from one thread at a
 /// time.
 package final class MediaEncoding {
-  /// How the sound is coded.
-  package enum Codec: String, Sendable, CaseIterable {
-    case opus, mp3
-  }
-
   private let run: FencedRun
 
   init(_ run: FencedRun) { self.run = run }
@@ -17,7 +14,7 @@ package final class MediaEncoding {
   /// The same samples become the same bytes: without a random serial number, and without a tag, behind which players
   /// would find the beginning of MP3, too. Throws `.system` if ffmpeg can't be started.
   package init(
-    path: String, codec: Codec, sampleRate: Int, channels: Int, with ffmpeg: FFmpeg, in fencing: Fencing
+    path: String, codec: OutputFormat.Encoder, sampleRate: Int, channels: Int, with ffmpeg: FFmpeg, in fencing: Fencing
   ) throws(MediaError) {
     let input = Self.input(sampleRate, channels, Self.opusLayout(channels))
     let target =
@@ -47,9 +44,6 @@ package final class MediaEncoding {
     (stopsAtErrors ? ["-xerror"] : ["-flush_packets", "1"]) + FencedRun.progressWords(everySeconds: 3600)
       + ["-y", FencedRun.outputName]
   }
-
-  /// Numbers of channels that end up in the right order in Opus; with 5 and 7, ffmpeg 5.1 swaps some.
-  package static let opusChannels: Set = [1, 2, 3, 4, 6, 8]
 
   /// The layout that Opus defines for this number of channels (RFC 7845 §5.1.1.2), for those where ffmpeg's default
   /// differs: it would take the last of three for low frequencies, and the last two of four for center and back.

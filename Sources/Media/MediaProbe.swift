@@ -16,6 +16,7 @@
 
 import FoundationEssentials
 import Glibc
+import Terms
 
 /// A probe of a file. Start it before this process fences itself in; read the facts afterwards.
 package struct MediaProbe {

@@ -1,3 +1,5 @@
+import Terms
+
 // The timed text of a file that ffmpeg reads. `ffprobe` lists its chapters and tags. Subtitles of MP4 and MOV are
 // decoded by `ffmpeg`, which writes them all in one pass as SubRip in Matroska. For Matroska itself ffmpeg isn't used:
 // version 5.1 doesn't know the WebVTT of mkvmerge, and drops speakers and the times of words.

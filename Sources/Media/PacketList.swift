@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import Terms
 
 /// The first packets of a file in ffmpeg's "framecrc" format: stream 0 is the decoded sound, stream 1 the coded sound,
 /// stream 2 the pictures.

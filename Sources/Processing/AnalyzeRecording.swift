@@ -2,18 +2,7 @@ import AudioIO
 import Denoise
 import Terms
 import Waveform
-
-/// The result of decoding a file from end to end.
-package struct Analysis: Codable, Sendable, Equatable {
-  /// The number of frames actually decoded.
-  package var frames: Int64
-  /// Errors in the file's header, and how they were handled.
-  package var warnings: [Warning]
-  /// Regions that contain only noise, best first; nil if they weren't searched for.
-  package var noiseRegions: [NoiseRegion]?
-  /// What the file says of itself; nil if that is nothing, or wasn't asked for.
-  package var tags: FileTags?
-}
+import Workers
 
 /// Decodes a recording once and writes all levels of its waveform.
 struct AnalyzeRecording {

@@ -1,15 +1,11 @@
 import AudioIO
 import Glibc
 import Media
-
-/// The result of a conversion.
-package struct ConversionOutcome: Codable, Sendable, Equatable {
-  /// Frames of the source that are in the result.
-  package var frames: Int64
-}
+import Terms
+import Workers
 
 /// Writes a recording's audio, or a part of it, in another format, frame for frame.
-package struct ConvertRecording {
+struct ConvertRecording {
   let source: String
   let output: String
   let format: OutputFormat
@@ -17,24 +13,6 @@ package struct ConvertRecording {
   var encoding: MediaEncoding?
   /// The frames to write; nil for all. A part doesn't get the recording's tags.
   var frames: Range<Int64>?
-
-  /// Returns the ffmpeg codec needed to write a recording in a format, or nil if libsndfile can write it. ffmpeg is
-  /// used for sample rates or channels that the codec lacks, because it resamples. Throws `.unwritable` if neither can
-  /// write it.
-  package static func needsFFmpeg(_ source: AudioFormat, _ format: OutputFormat) throws(AudioIOError) -> MediaEncoding
-    .Codec?
-  {
-    do {
-      _ = try format.format(for: source)
-      return nil
-    } catch {
-      switch format {
-      case .mp3: return .mp3
-      case .opus where MediaEncoding.opusChannels.contains(source.channels): return .opus
-      default: throw error
-      }
-    }
-  }
 
   /// Reads to the end and writes a durable file. Memory use is constant; calls `progress` after every chunk.
   func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> ConversionOutcome {

@@ -2,6 +2,7 @@ import AudioIO
 import Glibc
 import Loudness
 import Terms
+import Workers
 
 extension DenoiseRecording {
   /// The first stage's part of the progress.

@@ -4,30 +4,7 @@ import Media
 import Terms
 import Voice
 import Waveform
-
-/// The result of a denoise job.
-package struct DenoiseOutcome: Codable, Sendable, Equatable {
-  /// Frames of the result, as many as the source decodes to.
-  package var frames: Int64
-  /// The source of the noise profile, and whether the noise was tracked; nil if no noise was removed.
-  package var noise: NoiseUsed?
-  /// The noise profile, in at most 96 points.
-  package var profile: PowerSpectrum?
-  /// Which channels shared one gain; nil if no noise was removed.
-  package var link: ChannelLink?
-  /// Regions of the result that contain only noise, best first; nil if they weren't searched for.
-  package var noiseRegions: [NoiseRegion]?
-  /// Samples of the result that exceeded full scale and were clipped.
-  package var clippedSamples: Int64
-  /// The level of the noise before and after, without any change of loudness; nil in a window.
-  package var noiseLevel: NoiseLevels?
-  /// What the method `voice` has kept of the classical result; nil with other methods.
-  package var voice: VoiceUsed?
-  /// The loudness before and after; nil if there is no target.
-  package var loudness: LoudnessChange?
-  /// Errors in the source's header, and how they were handled.
-  package var warnings: [Warning]
-}
+import Workers
 
 /// Removes a recording's noise, and turns down what an edit names, from beginning to end. Writes the result and its
 /// waveform in the same pass.

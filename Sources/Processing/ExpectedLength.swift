@@ -1,4 +1,5 @@
 import AudioIO
+import Workers
 
 /// How long a file is expected to be while it's being read.
 struct ExpectedLength: Sendable {

@@ -1,6 +1,8 @@
 import AudioIO
 import Denoise
+import Terms
 import Waveform
+import Workers
 
 /// Writes one window of a recording's spectrogram to a PNG file.
 package struct ExportSpectrogram: Sendable {

@@ -2,6 +2,7 @@ import AudioIO
 import Glibc
 import Terms
 import Waveform
+import Workers
 
 /// The file formats of a waveform.
 package enum WaveformFile: String, Sendable {

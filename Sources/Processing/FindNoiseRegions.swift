@@ -1,6 +1,7 @@
 import AudioIO
 import Denoise
 import Terms
+import Workers
 
 /// Reads a recording once to find regions that contain only noise.
 struct FindNoiseRegions {

@@ -1,5 +1,7 @@
 import AudioIO
 import Denoise
+import Terms
+import Workers
 
 /// The frames of a recording to write, and the frames that must be read to make them the same as in the whole.
 struct FrameWindow {

@@ -3,6 +3,7 @@ import Denoise
 import Media
 import Terms
 import Waveform
+import Workers
 
 // Files that libsndfile can't read are decoded once, by ffmpeg, into a lossless working copy: 24-bit FLAC if the source
 // has integers of at most 24 bits (in FLAC, the zero bits of 16-bit audio take no space), otherwise WAV with 32-bit
@@ -13,16 +14,6 @@ import Waveform
 // sizes, and whether it is RF64, depend on the number of frames.
 
 extension MediaFacts {
-  /// The format of such a file's working copy; a long WAV becomes RF64.
-  package var workingFormat: AudioFormat {
-    let fitsFLAC = isInteger && channels <= 8 && sampleRate <= 655_350
-    // In any other format, audio that libsndfile decodes would become 16 bits again anyway.
-    let integers: AudioCodec = demuxer == nil && (sampleBits ?? 24) <= 16 ? .flacS16 : .flacS24
-    return AudioFormat(
-      container: fitsFLAC ? .flac : .wav, codec: fitsFLAC ? integers : .pcmF32, sampleRate: sampleRate,
-      channels: channels)
-  }
-
   /// Returns the head of a working copy whose samples ffmpeg writes; nil if they are written here: FLAC, and AMR, whose
   /// silence at the end ffmpeg doesn't know. Throws `.unwritable` if a WAV file can't hold such frames.
   func directHead(frames: Int64) throws(ProcessingError) -> [UInt8]? {
@@ -30,14 +21,6 @@ extension MediaFacts {
     return try audio { () throws(AudioIOError) in
       try WaveHeader(.pcmF32, sampleRate: sampleRate, channels: channels, frames: frames, isFixed: true).bytes
     }
-  }
-
-  /// Estimates the number of frames, because a picture needs a width before the end is known.
-  func estimatedFrames(inFileAt path: String) -> Int64 {
-    if let promisedFrames { return promisedFrames }
-    let bySound = workingFormat.estimatedFrames(inFileAt: path)
-    // In a video, about a twentieth of the bytes are audio.
-    return video == nil ? bySound : max(bySound / 20, 1)
   }
 }
 

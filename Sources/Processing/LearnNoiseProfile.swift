@@ -2,14 +2,7 @@ import AudioIO
 import Denoise
 import Glibc
 import Terms
-
-/// What a noise profile was learned from.
-package struct NoiseProfileOutcome: Codable, Sendable, Equatable {
-  /// Where it was learned.
-  package var noise: NoiseSource
-  /// Findings about the recording's sound.
-  package var warnings: [Warning]
-}
+import Workers
 
 /// Learns a recording's noise and writes it to a file.
 struct LearnNoiseProfile {

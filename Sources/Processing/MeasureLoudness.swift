@@ -1,6 +1,7 @@
 import AudioIO
 import Loudness
 import Terms
+import Workers
 
 /// Measures the loudness of a whole recording.
 struct MeasureLoudness {

@@ -1,5 +1,7 @@
 import AudioIO
 import Denoise
+import Terms
+import Workers
 
 /// Measures the mean power spectrum of a stretch of a recording.
 struct MeasureSpectrum {

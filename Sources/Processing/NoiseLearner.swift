@@ -1,6 +1,7 @@
 import AudioIO
 import Denoise
 import Terms
+import Workers
 
 /// Noise and what it was learned from.
 struct LearntNoise {

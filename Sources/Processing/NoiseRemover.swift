@@ -1,17 +1,7 @@
 import Denoise
 import Terms
 import Voice
-
-/// What the method `voice` has done.
-package struct VoiceUsed: Codable, Sendable, Equatable {
-  /// The share of the recording in which the classical result was kept, 0 … 1.
-  package var kept: Double
-  /// The version of the weights.
-  package var weights: String
-
-  /// Creates a value from its parts.
-  package init(kept: Double, weights: String) { (self.kept, self.weights) = (kept, weights) }
-}
+import Workers
 
 /// Removes noise by any method: a LinkedDenoiser and, for `voice`, the networks, which compare their result with its.
 ///

@@ -2,6 +2,7 @@ import AudioIO
 import Loudness
 import Terms
 import Waveform
+import Workers
 
 // A target loudness takes the loudness of the whole cleaned sound, so the work has two stages:
 //

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Workers
 
 /// Protects this process's secrets from other processes of the same user.
 package enum OwnProcess {

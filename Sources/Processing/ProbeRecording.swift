@@ -1,20 +1,7 @@
 import AudioIO
 import Media
 import Terms
-
-/// The facts learned from the first seconds of a file, used to answer an upload.
-package struct Probe: Codable, Sendable, Equatable {
-  /// The format, and the header's length; the waveform job counts the actual frames.
-  package var shape: SoundShape
-  /// The extension for the file's name.
-  package var fileExtension: String
-  /// The media type to serve the file with.
-  package var mediaType: String
-  /// Errors in the header, as far as the beginning shows.
-  package var warnings: [Warning]
-  /// The facts needed to make a working copy; nil if the file can be used directly.
-  package var media: MediaFacts?
-}
+import Workers
 
 /// Sniffs a file, opens it and decodes a little of it.
 struct ProbeRecording {

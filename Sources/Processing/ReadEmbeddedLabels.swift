@@ -2,21 +2,7 @@ import FoundationEssentials
 import Labels
 import Media
 import Terms
-
-/// The parameters for reading the timed text inside a file.
-package struct EmbeddedLabelsWork: Codable, Sendable, Equatable {
-  /// The file to write, if there is anything: `EmbeddedLabels.document`.
-  package var output: String
-  /// The recording's sample rate, in hertz.
-  package var sampleRate: Int
-  /// Its codec, as the API names it.
-  package var codec: String
-
-  /// Creates a value from its parts.
-  package init(output: String, sampleRate: Int, codec: String) {
-    (self.output, self.sampleRate, self.codec) = (output, sampleRate, codec)
-  }
-}
+import Workers
 
 /// Reads the lyrics, chapters and subtitles inside a file.
 struct ReadEmbeddedLabels {

@@ -1,5 +1,6 @@
 import AudioIO
 import CKernels
+import Terms
 
 // Converts a cleaned sample for a format with few bits:
 //

@@ -1,5 +1,6 @@
 import AudioIO
 import Denoise
+import Terms
 
 extension SampleWindow {
   /// Returns the values of a tile. Decodes only the frames of its transforms, and whatever the codec needs to get

@@ -17,10 +17,6 @@ package final class SampleWindow {
     reader = try AudioReader(path: path, limits: .none, map: map)
   }
 
-  /// Returns the name under which the service stores the map of the audio file with this name: in the recording's
-  /// folder, so that it's deleted with it.
-  package static func mapPath(of path: String) -> String { path + ".map" }
-
   /// Decodes only the window's frames, and whatever the codec needs to get there. Blocks.
   package func slice(_ window: WaveformWindow) throws(AudioIOError) -> WaveformSlice {
     let range = window.frameRange

@@ -2,6 +2,7 @@ import AudioIO
 import Denoise
 import Terms
 import Waveform
+import Workers
 
 /// Writes a sound and its waveform and searches for noise regions, all in one pass over the samples. The waveform is
 /// computed from 16-bit samples.

@@ -1,13 +1,4 @@
-/// A worker's report on an upload: its format and, if it's short, its analysis.
-package struct Intake: Codable, Sendable, Equatable {
-  /// The facts from the first seconds.
-  package var probe: Probe
-  /// The result of reading all of it; nil if it's long, needs a working copy, or its waveform couldn't be built.
-  package var analysis: Analysis?
-
-  /// Creates a value from its parts.
-  package init(probe: Probe, analysis: Analysis? = nil) { (self.probe, self.analysis) = (probe, analysis) }
-}
+import Workers
 
 /// Probes a file and, if the probe has decoded all of it, builds its waveform at once: another process would take
 /// longer to start than this takes.

@@ -1,26 +1,15 @@
 import AudioIO
 import Terms
 import Waveform
+import Workers
 
 // The result has exactly the samples of the source from one frame to another, in the source's own format if that can be
 // written again without loss: PCM, A-law and µ-law, FLAC, and ALAC. Sound that was coded with loss, or in a way that
 // isn't written, becomes FLAC (16 bits if it was coded with loss), or WAV if FLAC can't hold it: coding it a second
 // time would change it.
 
-/// The result of cutting a part out of a recording.
-package struct TrimOutcome: Codable, Sendable, Equatable {
-  /// Frames of the result.
-  package var frames: Int64
-  /// Regions of the result that contain only noise, best first.
-  package var noiseRegions: [NoiseRegion]?
-  /// Errors in the source's sound, and what couldn't be copied.
-  package var warnings: [Warning]
-  /// Whether the part of a video has no pictures.
-  package var lacksPictures = false
-}
-
 /// Cuts a part out of a recording. Writes the result and its waveform in the same pass.
-package struct TrimRecording {
+struct TrimRecording {
   let source: String
   let window: TimeWindow
   /// The audio file to write.
@@ -32,21 +21,6 @@ package struct TrimRecording {
   var texts: FileTags?
   /// Also receives the result, to put it into a part of a video; nil for none.
   var encoding: (any CleanedFile)?
-
-  /// Returns the format of the result of trimming `source`. Throws `.unwritable` if no format can hold it.
-  package static func format(for source: AudioFormat) throws(AudioIOError) -> AudioFormat {
-    if isLossless(source.codec), AudioWriter.canWrite(source) { return source }
-    do { return try OutputFormat.flac.format(for: source) } catch { return try OutputFormat.wav.format(for: source) }
-  }
-
-  private static func isLossless(_ codec: AudioCodec) -> Bool {
-    switch codec {
-    case .pcmU8, .pcmS8, .pcmS16, .pcmS24, .pcmS32, .pcmF32, .pcmF64, .aLaw, .muLaw, .flacS8, .flacS16, .flacS24,
-      .alac16, .alac24, .alac32:
-      true
-    default: false
-    }
-  }
 
   /// Runs in constant memory and calls `progress` after every chunk. Throws `.windowOutside` if the source has no frame
   /// in the window.
@@ -67,7 +41,7 @@ package struct TrimRecording {
     if let texts { tags.add(texts) }
     tags.cut(from: part.lowerBound, count: Int64(part.count))
     let file = try audio { () throws(AudioIOError) in
-      try AudioWriter(creating: path, format: Self.format(for: format), expectedFrames: expected, tags: tags)
+      try AudioWriter(creating: path, format: OutputFormat.trimmed(format), expectedFrames: expected, tags: tags)
     }
     var files = try SoundWriter(file, pyramid: pyramid, of: format, findsNoiseRegions: true)
     while reader.position < part.upperBound {

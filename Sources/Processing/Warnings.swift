@@ -33,16 +33,6 @@ extension Warning {
   /// Returns a warning if players can't seek in the file.
   static func ofSeeking(_ map: SoundMap) -> [Warning] { map.variesInRate ? [.seeksInexactly] : [] }
 
-  /// For files that have no index, and whose bytes aren't spread evenly over time.
-  package static let seeksInexactly = Warning(
-    code: "seeks_inexactly",
-    detail:
-      "The file has no index of its times, so players that seek in it only guess where they are. Its waveform and "
-      + "parts are exact, and so is the file as WAV.")
-
-  /// Whether the warning concerns results made from the file, and not only its players.
-  package var isAboutWork: Bool { self != .seeksInexactly }
-
   /// Returns a warning if there are samples beyond full scale.
   static func overFullScale(_ excess: Excess) -> [Warning] {
     guard excess.samples > 0 else { return [] }

@@ -1,4 +1,5 @@
 import Glibc
+import Workers
 
 extension WorkerRequest {
   /// The files that the work may write.

@@ -2,6 +2,7 @@ import AudioIO
 import Glibc
 import Media
 import Terms
+import Workers
 
 extension WorkerRequest {
   /// Performs the work, for which all other programs have been started, and reports progress to its argument. Call it
@@ -162,7 +163,7 @@ extension WorkerRequest {
   private func begin(_ work: ConvertWork) throws(ProcessingError) -> Begun {
     let decoding = try decode(work.copy)
     var encoding: MediaEncoding?
-    if let shape = work.resampled, let codec = MediaEncoding.Codec(rawValue: work.format.rawValue) {
+    if let shape = work.resampled, let codec = OutputFormat.Encoder(rawValue: work.format.rawValue) {
       encoding = try media { () throws(MediaError) in
         try MediaEncoding(
           path: work.output, codec: codec, sampleRate: shape.sampleRate, channels: shape.channels, with: encoder(),

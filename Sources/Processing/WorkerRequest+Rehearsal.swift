@@ -1,6 +1,7 @@
 import Denoise
 import FoundationEssentials
 import Glibc
+import Workers
 
 extension WorkerRequest {
   /// Does what the workers of a new recording and of previews do, with short noises in a temporary folder: reads

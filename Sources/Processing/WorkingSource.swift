@@ -1,6 +1,7 @@
 import AudioIO
 import Media
 import Terms
+import Workers
 
 /// The source of a working copy: audio decoded once, from the first frame to the last. Not for concurrent use; blocks.
 protocol WorkingSource: AnyObject {
@@ -118,7 +119,7 @@ final class SoundEncoding: CleanedFile {
   ///
   /// Throws `.unwritable` if libsndfile can't write such a file.
   init(path: String, facts: MediaFacts, of source: String) throws(ProcessingError) {
-    guard let format = facts.soundFormat, AudioWriter.canWrite(format) else {
+    guard let format = facts.soundFormat, format.isWritable else {
       throw .audio(.unwritable(facts.soundFormat ?? facts.workingFormat))
     }
     self.path = path
@@ -146,25 +147,5 @@ final class SoundEncoding: CleanedFile {
   func close() throws(ProcessingError) {
     guard let writer = writer.take() else { throw .audio(.empty) }
     do { try writer.finish() } catch { throw .audio(error) }
-  }
-}
-
-extension MediaFacts {
-  /// The file's format for libsndfile; nil for files that ffmpeg reads.
-  var soundFormat: AudioFormat? {
-    guard demuxer == nil, let container = AudioContainer(rawValue: container.rawValue),
-      let codec = AudioCodec.allCases.first(where: { $0.name == codec })
-    else { return nil }
-    return AudioFormat(container: container, codec: codec, sampleRate: sampleRate, channels: channels)
-  }
-
-  /// The facts about a file that libsndfile can decode but not seek in; nil for others.
-  init?(unseekable format: AudioFormat, claimedFrames: Int64?) {
-    guard !format.isSeekable, let container = MediaContainer(rawValue: format.container.rawValue) else { return nil }
-    var bits: Int?
-    if case .integer(let count) = format.codec.sampleKind { bits = count }
-    self.init(
-      decodedInOrder: container, codec: format.codec.name, sampleRate: format.sampleRate, channels: format.channels,
-      frames: claimedFrames, sampleBits: bits)
   }
 }

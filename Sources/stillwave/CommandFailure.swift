@@ -1,6 +1,7 @@
 import Glibc
 import Processing
 import Terms
+import Workers
 
 /// Why a command can't do its work, found out before it starts.
 struct CommandFailure: Error {

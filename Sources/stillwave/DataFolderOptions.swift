@@ -7,6 +7,7 @@ import Processing
 import Storage
 import Synchronization
 import Terms
+import Workers
 
 /// The options of the commands that work on a whole data folder.
 struct DataFolderOptions: ParsableArguments {

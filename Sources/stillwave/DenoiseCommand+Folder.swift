@@ -5,6 +5,7 @@ import Glibc
 import Processing
 import Synchronization
 import Terms
+import Workers
 
 // Several files at once. Each goes to the folder OUT/ under its own name, or with the extension of --format. Names are
 // settled before any work starts. A file that fails doesn't stop the others, but the exit status is then 1. A result

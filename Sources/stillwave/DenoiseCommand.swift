@@ -4,6 +4,7 @@ import Denoise
 import Media
 import Processing
 import Terms
+import Workers
 
 struct DenoiseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

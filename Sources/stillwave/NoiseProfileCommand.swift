@@ -1,6 +1,7 @@
 import ArgumentParser
 import Processing
 import Terms
+import Workers
 
 struct NoiseProfileCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,4 +1,5 @@
 import AudioIO
+import Terms
 
 /// The ending of a file's name, from which people and players know what the file is.
 struct OutputEnding {

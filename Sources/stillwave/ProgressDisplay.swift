@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import Processing
 import Terms
+import Workers
 
 /// How a command shows its progress.
 enum ProgressStyle: String, ExpressibleByArgument, CaseIterable {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Media
 import Processing
+import Workers
 
 /// Fences itself in as workers do and becomes another program. ffmpeg is started this way.
 struct RunFencedCommand: ParsableCommand {

@@ -3,6 +3,7 @@ import Denoise
 import Processing
 import Terms
 import Waveform
+import Workers
 
 struct SpectrogramCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@ import ArgumentParser
 import Processing
 import Terms
 import Waveform
+import Workers
 
 struct WaveformCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

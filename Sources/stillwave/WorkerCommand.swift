@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import Processing
+import Workers
 
 /// Runs as the service's child: performs the `WorkerRequest` at the start of standard input and reports on standard
 /// output. It ends when standard input closes, because the service is gone then.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Processing
+import Workers
 
 /// The options shared by commands that work on one file.
 struct WorkerOptions: ParsableArguments {

@@ -3,6 +3,7 @@ import CLinux
 import Glibc
 import Jobs
 import Processing
+import Workers
 
 /// Runs as the service's child: becomes a worker or a reader, as a copy of itself, for each order on standard input
 /// (see `WorkerTemplate`). It ends when standard input closes, because the service is gone then.

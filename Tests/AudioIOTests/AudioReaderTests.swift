@@ -1,5 +1,6 @@
 import Foundation
 import SoundFiles
+import Terms
 import Testing
 
 @testable import AudioIO

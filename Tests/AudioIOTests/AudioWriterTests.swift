@@ -1,6 +1,7 @@
 import AudioIO
 import Foundation
 import SoundFiles
+import Terms
 import Testing
 
 struct AudioWriterTests {

@@ -1,5 +1,6 @@
 import AudioIO
 import SoundFiles
+import Terms
 import Testing
 
 struct ContainerHeaderTests {

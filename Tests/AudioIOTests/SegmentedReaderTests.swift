@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import SoundFiles
+import Terms
 import Testing
 
 @testable import AudioIO

@@ -1,6 +1,7 @@
 import Foundation
 import Randomness
 import SoundFiles
+import Terms
 import Testing
 
 @testable import AudioIO

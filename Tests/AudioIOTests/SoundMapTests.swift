@@ -1,4 +1,5 @@
 import SoundFiles
+import Terms
 import Testing
 
 @testable import AudioIO

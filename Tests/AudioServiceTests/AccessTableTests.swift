@@ -7,6 +7,7 @@ import Synchronization
 import Terms
 import Testing
 import Webhooks
+import Workers
 
 @testable import AudioService
 @testable import Jobs

@@ -3,6 +3,7 @@ import HTTP
 import Processing
 import Storage
 import Testing
+import Workers
 
 @testable import AudioService
 @testable import Jobs

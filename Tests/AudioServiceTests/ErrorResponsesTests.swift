@@ -4,6 +4,7 @@ import HTTP
 import Jobs
 import PresentRows
 import Storage
+import Terms
 import Testing
 import Waveform
 

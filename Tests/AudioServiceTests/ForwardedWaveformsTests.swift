@@ -3,6 +3,7 @@ import PresentRows
 import Processing
 import Testing
 import Waveform
+import Workers
 
 @testable import AudioService
 @testable import Jobs

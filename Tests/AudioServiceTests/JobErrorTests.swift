@@ -2,6 +2,7 @@ import Glibc
 import Processing
 import Terms
 import Testing
+import Workers
 
 @testable import AudioService
 @testable import Jobs

@@ -2,6 +2,7 @@ import Foundation
 import PresentRows
 import Processing
 import Testing
+import Workers
 
 @testable import AudioService
 @testable import Jobs

@@ -2,6 +2,7 @@ import PresentRows
 import Processing
 import Storage
 import Testing
+import Workers
 
 @testable import AudioService
 @testable import Jobs

@@ -2,6 +2,7 @@ import Contract
 import Foundation
 import HTTP
 import Testing
+import Workers
 
 @testable import AudioService
 @testable import Jobs
@@ -57,7 +58,7 @@ import Testing
 
   private static func codes() throws -> [String: String] {
     var codes: [String: String] = [:]
-    for (name, text) in try sources(["HTTP", "Media", "AudioService", "Jobs", "Processing"])
+    for (name, text) in try sources(["HTTP", "Media", "AudioService", "Jobs", "Workers", "Processing"])
     where !filesOfWarnings.contains(name) {
       for code in Self.codes(in: text) where !warnings.contains(code) { codes[code] = name }
     }

@@ -7,6 +7,7 @@ import Processing
 import Terms
 import Testing
 import Waveform
+import Workers
 
 @testable import AudioService
 @testable import Jobs

@@ -2,6 +2,7 @@ import Foundation
 import HTTP
 import Media
 import PresentRows
+import Terms
 import Testing
 
 @testable import AudioService

@@ -4,6 +4,7 @@ import Processing
 import Storage
 import Testing
 import Waveform
+import Workers
 
 @testable import AudioService
 @testable import Jobs

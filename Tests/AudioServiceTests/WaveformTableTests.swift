@@ -5,6 +5,7 @@ import Processing
 import Synchronization
 import Testing
 import Waveform
+import Workers
 
 @testable import AudioService
 @testable import Jobs

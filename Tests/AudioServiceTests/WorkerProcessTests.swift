@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import Processing
 import Testing
+import Workers
 
 @testable import AudioService
 @testable import Jobs

@@ -1,5 +1,6 @@
 import AudioIO
 import Foundation
+import Terms
 
 /// Denoising a file compared with SoX, on one core and on two, and previewing over HTTP.
 struct DenoiseFigures {

@@ -1,5 +1,6 @@
 import AudioIO
 import Foundation
+import Terms
 import Waveform
 
 /// Building waveforms of every codec and serving windows of them, compared with `audiowaveform` if it's installed, and

@@ -7,6 +7,7 @@ import Storage
 import Synchronization
 import Terms
 import Testing
+import Workers
 
 @testable import Jobs
 

@@ -4,6 +4,7 @@ import Randomness
 import Storage
 import Terms
 import Testing
+import Workers
 
 @testable import Jobs
 

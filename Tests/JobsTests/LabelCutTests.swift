@@ -3,6 +3,7 @@ import PresentRows
 import Processing
 import Terms
 import Testing
+import Workers
 
 @testable import Jobs
 @testable import Storage

@@ -1,6 +1,7 @@
 import PresentRows
 import Processing
 import Storage
+import Workers
 
 @testable import Jobs
 

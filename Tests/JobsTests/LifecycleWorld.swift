@@ -3,6 +3,7 @@ import Processing
 import Randomness
 import Storage
 import Terms
+import Workers
 
 @testable import Jobs
 

@@ -1,6 +1,7 @@
 import Processing
 import Storage
 import Terms
+import Workers
 
 @testable import Jobs
 

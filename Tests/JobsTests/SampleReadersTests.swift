@@ -5,6 +5,7 @@ import Synchronization
 import Terms
 import Testing
 import Waveform
+import Workers
 
 @testable import Jobs
 

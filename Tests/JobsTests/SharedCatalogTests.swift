@@ -4,6 +4,7 @@ import Processing
 import Randomness
 import Terms
 import Testing
+import Workers
 
 @testable import Jobs
 @testable import Storage

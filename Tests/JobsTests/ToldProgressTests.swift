@@ -5,6 +5,7 @@ import Processing
 import Synchronization
 import Terms
 import Testing
+import Workers
 
 @testable import Jobs
 @testable import Storage

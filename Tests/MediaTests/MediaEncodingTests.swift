@@ -1,4 +1,5 @@
 import Foundation
+import Terms
 import Testing
 
 @testable import Media
@@ -13,7 +14,7 @@ final class MediaEncodingTests {
 
   /// Encodes a tenth of a second with this program and returns the error.
   private func encode(
-    into path: String, as codec: MediaEncoding.Codec = .mp3, with ffmpeg: FFmpeg
+    into path: String, as codec: OutputFormat.Encoder = .mp3, with ffmpeg: FFmpeg
   ) throws -> MediaError? {
     let encoding = try MediaEncoding(
       path: path, codec: codec, sampleRate: 8000, channels: 1, with: ffmpeg, in: .none)
@@ -43,8 +44,8 @@ final class MediaEncodingTests {
 
   @Test(
     "ffmpeg's report agrees with the file; a full disk is reported", .enabled(if: FFmpeg() != nil),
-    arguments: MediaEncoding.Codec.allCases)
-  func real(codec: MediaEncoding.Codec) throws {
+    arguments: OutputFormat.Encoder.allCases)
+  func real(codec: OutputFormat.Encoder) throws {
     let ffmpeg = try #require(FFmpeg())
     #expect(try encode(into: "\(folder)/file", as: codec, with: ffmpeg) == nil)
     #expect(

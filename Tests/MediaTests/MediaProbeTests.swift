@@ -1,5 +1,7 @@
 import Foundation
+import Terms
 import Testing
+import Workers
 
 @testable import Media
 

@@ -1,4 +1,5 @@
 import Foundation
+import Terms
 import Testing
 
 @testable import Media

@@ -1,5 +1,6 @@
 import Foundation
 import Randomness
+import Terms
 import Testing
 
 @testable import Media

@@ -1,4 +1,5 @@
 import Glibc
+import Terms
 import Testing
 
 @testable import Media

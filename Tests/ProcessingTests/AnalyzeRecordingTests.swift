@@ -2,8 +2,10 @@ import AudioIO
 import Foundation
 import Randomness
 import SoundFiles
+import Terms
 import Testing
 import Waveform
+import Workers
 
 @testable import Processing
 
@@ -34,7 +36,7 @@ struct AnalyzeRecordingTests {
     AudioFormat(container: .ogg, codec: .opus, sampleRate: 48_000, channels: 1),
     AudioFormat(container: .mp3, codec: .mp3, sampleRate: 22_050, channels: 2),
   ])
-  func thePyramidIsThatOfTheSamples(format: AudioIO.AudioFormat) throws {
+  func thePyramidIsThatOfTheSamples(format: AudioFormat) throws {
     try encode(
       swell(frames: 70_001, channels: format.channels, sampleRate: format.sampleRate), to: folder("a"), format)
     let analysis = try analyze(folder("a"))
@@ -169,7 +171,7 @@ struct AnalyzeRecordingTests {
   }
 
   @Test(arguments: [AudioCodec.vorbis, .opus])
-  func chainedStreamsAreAllUsedAndReported(codec: AudioIO.AudioCodec) throws {
+  func chainedStreamsAreAllUsedAndReported(codec: AudioCodec) throws {
     var format = AudioFormat(container: .ogg, codec: codec, sampleRate: 48_000, channels: 1)
     try encode(swell(frames: 90_000, channels: 1, sampleRate: 48_000), to: folder("a"), format)
     try encode(swell(frames: 70_000, channels: 1, sampleRate: 48_000), to: folder("b"), format)
@@ -205,7 +207,7 @@ struct AnalyzeRecordingTests {
     AudioFormat(container: .flac, codec: .flacS16, sampleRate: 44_100, channels: 3),
     AudioFormat(container: .ogg, codec: .vorbis, sampleRate: 48_000, channels: 2),
   ])
-  func severalCoresChangeNothing(format: AudioIO.AudioFormat) throws {
+  func severalCoresChangeNothing(format: AudioFormat) throws {
     var generator = TestRandom(for: format.channels)
     let frames = 9 * 65_536 + 30_000
     var sound = swell(frames: frames, channels: format.channels, sampleRate: format.sampleRate)

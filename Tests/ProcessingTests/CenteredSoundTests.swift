@@ -4,6 +4,7 @@ import Foundation
 import SoundFiles
 import Terms
 import Testing
+import Workers
 
 @testable import Processing
 

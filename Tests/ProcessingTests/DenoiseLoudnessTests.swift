@@ -6,6 +6,7 @@ import SoundFiles
 import Terms
 import Testing
 import Waveform
+import Workers
 
 @testable import Processing
 
@@ -50,7 +51,7 @@ import Waveform
       (.wav, .pcmS16, -30.0), (.wav, .pcmS16, -16), (.flac, .flacS24, -16), (.wav, .pcmF32, -14), (.mp3, .mp3, -16),
       (.ogg, .vorbis, -20),
     ] as [(AudioContainer, AudioCodec, Double)])
-  func target(container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec, target: Double) throws {
+  func target(container: AudioContainer, codec: AudioCodec, target: Double) throws {
     try make(AudioFormat(container: container, codec: codec, sampleRate: 48_000, channels: 2))
     let outcome = try denoise(to: target)
     let change = try #require(outcome.loudness)

@@ -5,6 +5,7 @@ import SoundFiles
 import Terms
 import Testing
 import Waveform
+import Workers
 
 @testable import Processing
 
@@ -22,7 +23,7 @@ extension DenoiseRecordingTests {
   @Test(
     "a quantile reads only some seconds of a long recording",
     arguments: [(.wav, .pcmS16), (.ogg, .vorbis)] as [(AudioContainer, AudioCodec)])
-  func quantileOfALongRecording(container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec) throws {
+  func quantileOfALongRecording(container: AudioContainer, codec: AudioCodec) throws {
     let format = AudioFormat(container: container, codec: codec, sampleRate: 8000, channels: 1)
     var generator = SeededGenerator(state: 3)
     let seconds = 4 * NoiseLearner.wholeSeconds

@@ -5,6 +5,7 @@ import SoundFiles
 import Terms
 import Testing
 import Waveform
+import Workers
 
 @testable import Processing
 
@@ -60,7 +61,7 @@ struct DenoiseRecordingTests {
       (.caf, .alac24), (.flac, .flacS16), (.flac, .flacS24), (.w64, .pcmS16), (.rf64, .pcmS16), (.ogg, .vorbis),
       (.ogg, .opus), (.mp3, .mp3),
     ] as [(AudioContainer, AudioCodec)])
-  func theResultIsOfTheSourcesKindAndLengthAndQuieter(container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec)
+  func theResultIsOfTheSourcesKindAndLengthAndQuieter(container: AudioContainer, codec: AudioCodec)
     throws
   {
     let format = try source(container, codec)
@@ -82,7 +83,7 @@ struct DenoiseRecordingTests {
   }
 
   @Test(arguments: OutputFormat.allCases)
-  func everyFormatAskedForIsWritten(format: AudioIO.OutputFormat) throws {
+  func everyFormatAskedForIsWritten(format: OutputFormat) throws {
     let source = try source(.wav, .pcmS24)
     let expected = try format.format(for: source)
     try denoise(format: format)
@@ -91,7 +92,7 @@ struct DenoiseRecordingTests {
   }
 
   @Test("title and artist are kept", arguments: [OutputFormat.same, .flac, .mp3])
-  func tags(format: AudioIO.OutputFormat) throws {
+  func tags(format: OutputFormat) throws {
     _ = try source(.wav, .pcmS16)
     var file = try contents(folder("in"))
     let data = try #require((12..<200).first { file[$0..<$0 + 4].elementsEqual("data".utf8) })
@@ -114,7 +115,7 @@ struct DenoiseRecordingTests {
     arguments: [
       (.wav, .pcmU8), (.wav, .pcmS16), (.wav, .pcmS24), (.flac, .flacS16), (.flac, .flacS24), (.aiff, .pcmS16),
     ] as [(AudioContainer, AudioCodec)])
-  func residue(container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec) throws {
+  func residue(container: AudioContainer, codec: AudioCodec) throws {
     _ = try source(container, codec)
     var residue = DenoiseSettings()
     residue.output = .residue
@@ -167,7 +168,7 @@ struct DenoiseRecordingTests {
     arguments: [
       (.wav, .pcmS16), (.wav, .pcmF32), (.flac, .flacS24), (.ogg, .vorbis),
     ] as [(AudioContainer, AudioCodec)])
-  func window(container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec) throws {
+  func window(container: AudioContainer, codec: AudioCodec) throws {
     _ = try source(container, codec, rate: 8000, seconds: 20)
     var settings = DenoiseSettings()
     for output in DenoiseSettings.Output.allCases {

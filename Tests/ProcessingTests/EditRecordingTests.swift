@@ -4,6 +4,7 @@ import Foundation
 import SoundFiles
 import Terms
 import Testing
+import Workers
 
 @testable import Processing
 
@@ -32,7 +33,7 @@ struct EditRecordingTests {
       (.wav, .pcmU8), (.wav, .pcmS16), (.wav, .pcmS24), (.wav, .pcmF32), (.flac, .flacS16), (.flac, .flacS24),
     ]
       as [(AudioContainer, AudioCodec)])
-  func lossless(container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec) throws {
+  func lossless(container: AudioContainer, codec: AudioCodec) throws {
     let format = AudioFormat(container: container, codec: codec, sampleRate: 16_000, channels: 2)
     try encode(swell(frames: 48_000, channels: 2, sampleRate: 16_000), to: folder("in"), format)
     let outcome = try edit()

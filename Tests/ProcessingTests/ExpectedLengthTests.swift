@@ -3,6 +3,7 @@ import Denoise
 import SoundFiles
 import Terms
 import Testing
+import Workers
 
 @testable import Processing
 

@@ -4,6 +4,7 @@ import SoundFiles
 import Terms
 import Testing
 import Waveform
+import Workers
 
 @testable import Processing
 

@@ -1,6 +1,7 @@
 import Foundation
 import Processing
 import Testing
+import Workers
 
 struct FenceSupportTests {
   @Test("a whole fence needs no warning")

@@ -1,8 +1,10 @@
 import AudioIO
 import Foundation
 import SoundFiles
+import Terms
 import Testing
 import Waveform
+import Workers
 
 @testable import Processing
 

@@ -2,6 +2,7 @@ import AudioIO
 import SoundFiles
 import Terms
 import Testing
+import Workers
 
 @testable import Processing
 
@@ -28,9 +29,9 @@ struct ProbeRecordingTests {
       (.caf, .alac24, "alac", "caf", "audio/x-caf"), (.flac, .flacS24, "flac", "flac", "audio/flac"),
       (.ogg, .vorbis, "vorbis", "ogg", "audio/ogg"), (.ogg, .opus, "opus", "opus", "audio/ogg"),
       (.mp3, .mp3, "mp3", "mp3", "audio/mpeg"),
-    ] as [(AudioIO.AudioContainer, AudioIO.AudioCodec, String, String, String)])
+    ] as [(AudioContainer, AudioCodec, String, String, String)])
   func everyKindIsNamed(
-    container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec, name: String, fileExtension: String, mediaType: String
+    container: AudioContainer, codec: AudioCodec, name: String, fileExtension: String, mediaType: String
   ) throws {
     let format = AudioFormat(container: container, codec: codec, sampleRate: 48_000, channels: 2)
     try encode(swell(frames: 48_000, channels: 2, sampleRate: 48_000), to: folder("upload"), format)

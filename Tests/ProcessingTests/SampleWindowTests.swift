@@ -1,6 +1,7 @@
 import AudioIO
 import Foundation
 import SoundFiles
+import Terms
 import Testing
 import Waveform
 
@@ -28,7 +29,7 @@ struct SampleWindowTests {
   @Test(
     "a long window decoded on two cores matches decoding from the start",
     arguments: [(AudioContainer.mp3, AudioCodec.mp3), (.ogg, .vorbis), (.ogg, .opus), (.flac, .flacS16)])
-  func halvesMeet(container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec) throws {
+  func halvesMeet(container: AudioContainer, codec: AudioCodec) throws {
     let path = try make(container, codec, frames: 300_000)
     var reader = try AudioReader(path: path)
     var all: [Int16] = []

@@ -1,7 +1,9 @@
 import AudioIO
 import Foundation
 import SoundFiles
+import Terms
 import Testing
+import Workers
 
 @testable import Processing
 
@@ -33,7 +35,7 @@ struct TakeInRecordingTests {
     AudioFormat(container: .ogg, codec: .opus, sampleRate: 48_000, channels: 1),
     AudioFormat(container: .mp3, codec: .mp3, sampleRate: 44_100, channels: 2),
   ])
-  func aShortFileGetsTheSameProbeAndWaveform(format: AudioIO.AudioFormat) throws {
+  func aShortFileGetsTheSameProbeAndWaveform(format: AudioFormat) throws {
     try encode(
       swell(frames: 100_000, channels: format.channels, sampleRate: format.sampleRate), to: folder("a"), format)
     let codec = format.codec.name

@@ -3,6 +3,7 @@ import SoundFiles
 import Terms
 import Testing
 import Waveform
+import Workers
 
 @testable import Processing
 
@@ -29,7 +30,7 @@ import Waveform
       (.flac, .flacS16, .flacS16), (.flac, .flacS24, .flacS24), (.wav, .imaADPCM, .flacS16), (.mp3, .mp3, .flacS16),
       (.ogg, .vorbis, .flacS16), (.ogg, .opus, .flacS16),
     ] as [(AudioContainer, AudioCodec, AudioCodec)])
-  func exact(container: AudioIO.AudioContainer, codec: AudioIO.AudioCodec, written: AudioIO.AudioCodec) throws {
+  func exact(container: AudioContainer, codec: AudioCodec, written: AudioCodec) throws {
     let format = AudioFormat(container: container, codec: codec, sampleRate: 48_000, channels: 2)
     try encode(swell(frames: 30_000, channels: 2, sampleRate: 48_000), to: folder("in"), format)
     let outcome = try trim(0.1, 0.35)
@@ -79,10 +80,10 @@ import Waveform
   @Test("what can't be FLAC becomes WAV")
   func wide() throws {
     let wide = AudioFormat(container: .wav, codec: .microsoftADPCM, sampleRate: 48_000, channels: 2)
-    #expect(try TrimRecording.format(for: wide).codec == .flacS16)
+    #expect(try OutputFormat.trimmed(wide).codec == .flacS16)
     let many = AudioFormat(container: .wav, codec: .imaADPCM, sampleRate: 8000, channels: 32)
     #expect(
-      try TrimRecording.format(for: many)
+      try OutputFormat.trimmed(many)
         == AudioFormat(
           container: .wav, codec: .pcmS16, sampleRate: 8000, channels: 32))
   }

@@ -3,6 +3,7 @@ import Foundation
 import Processing
 import Terms
 import Testing
+import Workers
 
 @testable import Voice
 
@@ -66,9 +67,9 @@ import Testing
   /// The gains are those of ONNX Runtime 1.32 with weights of 32 bits; 16 bits differ by at most 0.0017 here.
   @Test(
     "with the installed weights, the networks agree with ONNX Runtime",
-    .enabled(if: VoiceModel.isInstalled(at: VoiceModel.usualPath)))
+    .enabled(if: VoiceFile.isInstalled(at: VoiceFile.usualPath)))
   func installed() throws {
-    let weights = try VoiceWeights(path: VoiceModel.usualPath)
+    let weights = try VoiceWeights(path: VoiceFile.usualPath)
     let numbers = unsafe Array(UnsafeBufferPointer(start: weights.address, count: VoiceWeights.count))
     let all = unsafe results(voice_best(), numbers, count: 1)
     #expect(digest(all) == 0x4766_b1e2_9b8f_0c1a)

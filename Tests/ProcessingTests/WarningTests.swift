@@ -7,6 +7,7 @@ import Terms
 import Testing
 
 @testable import Processing
+@testable import Workers
 
 /// What clients read about recordings, results and failures.
 struct WarningTests {

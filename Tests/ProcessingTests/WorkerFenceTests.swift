@@ -1,6 +1,7 @@
 import Foundation
 import Processing
 import Testing
+import Workers
 
 /// A program that fences itself in like a worker tries what a hijacked decoder would.
 struct WorkerFenceTests {

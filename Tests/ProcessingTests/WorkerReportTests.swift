@@ -7,6 +7,7 @@ import SoundFiles
 import Terms
 import Testing
 import Waveform
+import Workers
 
 struct WorkerReportTests {
   static let reports: [WorkerReport] = {

@@ -3,7 +3,9 @@ import Denoise
 import Foundation
 import Glibc
 import Media
+import Terms
 import Testing
+import Workers
 
 @testable import Processing
 

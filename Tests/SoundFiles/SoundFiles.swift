@@ -1,6 +1,7 @@
 import AudioIO
 import Foundation
 import Randomness
+import Terms
 
 /// A folder for one test, removed with the last reference.
 package final class TemporaryFolder: Sendable {

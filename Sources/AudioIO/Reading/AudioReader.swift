@@ -1,3 +1,5 @@
+import Terms
+
 /// Decodes a sound file from its first frame to its last in constant memory. Blocks. Use it from one thread at a time.
 package struct AudioReader: ~Copyable {
   /// The file's format, according to its header.

@@ -1,4 +1,5 @@
 import Glibc
+import Terms
 
 /// A window for small forward steps through a file of any size; it reads large pieces.
 struct ByteWindow: ~Copyable {

@@ -1,3 +1,5 @@
+import Terms
+
 // In memory, a frame's samples are always in WAV's order: left, right, center, low frequencies, back left and right,
 // side left and right. Vorbis and Opus have another order (Vorbis I §4.3.9, RFC 7845 §5.1.1.2), which libsndfile passes
 // on unchanged. Their encoders discard the high frequencies of the channel that they take for low frequencies: the

@@ -1,6 +1,7 @@
 import CLinux
 import CSndfile
 import Glibc
+import Terms
 
 /// A file that an encoder writes to. It records the first system call that failed: libsndfile doesn't report failures
 /// of what its encoders write while closing, and a full disk would leave a short file that looks complete.

@@ -1,5 +1,6 @@
 import CSndfile
 import Glibc
+import Terms
 
 /// A piece of the virtual file that libsndfile reads.
 enum FilePiece: Sendable, Equatable {

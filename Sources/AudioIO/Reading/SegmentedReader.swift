@@ -141,24 +141,6 @@ extension AudioFormat {
   fileprivate var isCutAnywhere: Bool { isSeekable && (codec.isPlain || codec.isSlow) }
 }
 
-extension AudioCodec {
-  /// Whether decoding takes far longer than processing the samples.
-  package var isSlow: Bool {
-    switch self {
-    case .flacS8, .flacS16, .flacS24, .vorbis, .opus, .mp3: true
-    default: false
-    }
-  }
-
-  /// Whether every sample has its own bytes, so that reading some takes no longer than copying them.
-  package var isPlain: Bool {
-    switch self {
-    case .pcmU8, .pcmS8, .pcmS16, .pcmS24, .pcmS32, .pcmF32, .pcmF64, .aLaw, .muLaw: true
-    default: false
-    }
-  }
-}
-
 /// The parameters shared by all workers.
 private struct SegmentSource<Work: SegmentWork>: Sendable {
   let path: String

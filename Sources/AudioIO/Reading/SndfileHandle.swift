@@ -1,5 +1,6 @@
 import CSndfile
 import Glibc
+import Terms
 
 /// An open libsndfile handle and its file. Use it from one thread at a time.
 @safe

@@ -1,3 +1,5 @@
+import Terms
+
 /// A part of a sound file as the bytes of a WAV file, from any of its bytes on. Decodes only what is asked for. Blocks.
 /// Use it from one thread at a time.
 ///

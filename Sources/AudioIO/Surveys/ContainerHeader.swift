@@ -1,4 +1,5 @@
 import Glibc
+import Terms
 
 // What the first bytes of a file declare. They are parsed here because extensions and Content-Type can be wrong, and
 // because libsndfile reports neither what a header claimed before it was corrected nor why it rejected one.

@@ -1,3 +1,5 @@
+import Terms
+
 // One FLAC stream (RFC 9639 sections 6 and 8): "fLaC"; blocks of metadata, each with a 4-byte header (last block 1 bit,
 // type 7, length 24), the first of which is STREAMINFO (type 0, 34 bytes); then the frames.
 //

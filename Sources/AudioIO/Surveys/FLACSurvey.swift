@@ -1,3 +1,5 @@
+import Terms
+
 // A FLAC file's header gives its number of samples, and libsndfile believes it. If the header says fewer than there
 // are, or another file was appended to the first, the rest is silently dropped. If it says more, or nothing, the length
 // is wrong or unknown until everything has been decoded.

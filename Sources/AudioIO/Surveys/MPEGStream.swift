@@ -1,3 +1,5 @@
+import Terms
+
 // One MPEG stream: the frames written by one run of an encoder. Most encoders first write a frame of silence that
 // describes the others (the "Xing" frame, for which there is no standard):
 //

@@ -1,3 +1,5 @@
+import Terms
+
 // MPEG audio consists only of frames, and nothing gives their number except a frame that most encoders write first (see
 // MPEGStream). libsndfile uses that number, or else estimates one from the first frames' bit rate, and stops there. It
 // may decode less than half of a file with a variable bit rate without an error, and only the first of several joined

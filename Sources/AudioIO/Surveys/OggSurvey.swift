@@ -1,3 +1,5 @@
+import Terms
+
 // An Ogg page (RFC 3533 §6): "OggS", version, flags (2: first of a stream, 4: last), granule position 8, serial number
 // 4, page number 4, checksum 4, number of segments, their lengths in one byte each; then the segments. Streams may
 // follow one another in one file ("chained"); libsndfile decodes the first. If the file ends in the middle of a page,

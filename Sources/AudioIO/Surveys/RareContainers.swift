@@ -1,3 +1,5 @@
+import Terms
+
 // Rare formats that libsndfile reads, recognized by their first bytes (its `guess_file_type`). If the mark is short or
 // missing, a mandatory size or name is checked too.
 //

@@ -1,3 +1,5 @@
+import Terms
+
 // How libsndfile 1.2.0 fails on some files, and the workarounds. They never modify the file: libsndfile gets other
 // bytes to read.
 //

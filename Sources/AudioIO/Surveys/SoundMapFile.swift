@@ -1,4 +1,5 @@
 import Glibc
+import Terms
 
 // A sound map saved in a file, so that the first slice of a long MP3, Ogg, or FLAC file doesn't have to read all of it:
 // 46 ms for two hours of Vorbis. It only repeats what the sound file contains, so if anything is wrong with it, the

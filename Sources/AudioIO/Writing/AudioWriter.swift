@@ -1,4 +1,5 @@
 import Glibc
+import Terms
 
 /// Encodes a sound file from its first frame to its last in constant memory. Blocks. Use it from one thread at a time.
 ///
@@ -32,7 +33,7 @@ package struct AudioWriter: ~Copyable {
   ) throws(AudioIOError) {
     var format = format
     if format.container == .wav, Self.needsRF64(format, frames: expectedFrames) { format.container = .rf64 }
-    guard Self.canWrite(format) else { throw .unwritable(format) }
+    guard format.isWritable else { throw .unwritable(format) }
     let target = if let file { try EncodedFile(replacing: file) } else { try EncodedFile(creating: path) }
     if format.container == .ogg { target.pages = OggPages() }
     let file: SndfileHandle
@@ -69,21 +70,6 @@ package struct AudioWriter: ~Copyable {
       file.setVariableBitRate()
       file.setCompression(0.2)
     default: break
-    }
-  }
-
-  /// Whether `init` accepts this format.
-  package static func canWrite(_ format: AudioFormat) -> Bool {
-    switch format.codec {
-    // libsndfile 1.2.0 accepts 12-bit DWVW, MPEG layers 1 and 2, and MPEG audio in WAV, but then fails to write them.
-    // With 20-bit ALAC it writes different samples than it was given.
-    case .dwvw12, .mp1, .mp2, .alac20: return false
-    case .mp3: return format.container == .mp3
-    case .flacS8, .flacS16, .flacS24:
-      // Rates that a frame's header can hold (RFC 9639 §9.1.2), without which libFLAC writes nothing.
-      let hasRate = format.sampleRate < 65_536 || format.sampleRate <= 655_350 && format.sampleRate % 10 == 0
-      return format.container == .flac && format.channels <= 8 && hasRate
-    default: return format.container != .flac && SndfileHandle.canWrite(format.sndfileInfo)
     }
   }
 

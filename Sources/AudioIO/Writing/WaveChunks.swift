@@ -1,3 +1,5 @@
+import Terms
+
 // What a WAV file says besides its sound (Multimedia Programming Interface 1.0, 1991; EBU Tech 3285 and 3306; iXML
 // 3.01). All numbers are little-endian.
 //

@@ -1,3 +1,5 @@
+import Terms
+
 // The header of a WAV file whose length is known in advance (RIFF, Microsoft 1991), or of an RF64 file (EBU Tech 3306)
 // if it exceeds 4 GiB. All numbers are little-endian.
 //

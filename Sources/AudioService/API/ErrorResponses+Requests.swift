@@ -1,6 +1,6 @@
 import HTTP
 import Labels
-import Processing
+import Workers
 
 // The table's part about requests. Each detail says what was wrong and what would be right.
 
@@ -120,7 +120,7 @@ func problem(for error: RequestError) -> Problem {
   case .methodUnavailable:
     Problem(
       "method_unavailable",
-      "The method “voice” isn't installed here. “\(VoiceModel.command)” installs it; /v1/methods lists those that are.",
+      "The method “voice” isn't installed here. “\(VoiceFile.command)” installs it; /v1/methods lists those that are.",
       parameter: "method")
   case .webhooksAreOff:
     Problem(

@@ -3,10 +3,10 @@ import Glibc
 import HTTP
 import Jobs
 import Labels
-import Processing
 import Storage
 import Terms
 import Waveform
+import Workers
 
 // Maps an error to a kind of problem (`ProblemKind`) and text that is safe to show; details go to the log. The server's
 // own errors are in `HTTPProblems`, errors in a request in `ErrorResponses+Requests`.

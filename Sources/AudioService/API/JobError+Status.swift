@@ -1,7 +1,7 @@
 import HTTP
 import Jobs
-import Processing
 import Terms
+import Workers
 
 extension WorkerFailure {
   /// The status of the problem shown to clients; 500 for a code of a later version.

@@ -1,8 +1,8 @@
 import HTTP
 import Jobs
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// What a batch does to each of its recordings.
 enum BatchOperation: Sendable {

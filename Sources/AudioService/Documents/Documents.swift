@@ -1,9 +1,9 @@
 import Denoise
 import HTTP
 import Jobs
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// The Recording object of the API.
 struct RecordingDocument: Encodable, Sendable {

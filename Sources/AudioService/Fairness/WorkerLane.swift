@@ -1,9 +1,9 @@
 import Dispatch
 import HTTP
 import Jobs
-import Processing
 import Synchronization
 import Terms
+import Workers
 
 /// Runs short children that requests wait for, a few at a time, separately from the jobs' children. Clients take turns,
 /// and two clients never hold all the places.

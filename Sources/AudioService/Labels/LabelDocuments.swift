@@ -1,7 +1,7 @@
 import Labels
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// A track of labels as the API shows it.
 struct LabelTrackDocument: Encodable, Sendable {

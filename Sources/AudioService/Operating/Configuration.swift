@@ -2,10 +2,10 @@ import Glibc
 import HTTP
 import Jobs
 import Logging
-import Processing
 import Storage
 import Terms
 import Webhooks
+import Workers
 
 /// What the service is configured with. The properties that operators need are settings: a row of Setting+Table.swift
 /// adds the flag and the variable. The others are for tests.
@@ -124,7 +124,7 @@ package struct Configuration: Sendable {
   /// The ffmpeg that workers use to read m4a, mp4, webm, and others: a path, or a name to look up on PATH.
   package var ffmpeg = "ffmpeg"
   /// The file of weights of the method `voice`, which may be missing.
-  package var voice = VoiceModel.usualPath
+  package var voice = VoiceFile.usualPath
   /// Disk space for conversions made for downloads; the least recently used go first.
   package var maximumConversionBytes: Int64 = 10 << 30
   /// Seconds that a request waits for a conversion.

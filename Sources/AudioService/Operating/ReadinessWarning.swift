@@ -1,6 +1,6 @@
-import Processing
 import Storage
 import Terms
+import Workers
 
 extension HeldWrite {
   /// A sentence for operators.

@@ -1,9 +1,9 @@
 import HTTP
 import Jobs
 import Logging
-import Processing
 import Storage
 import Webhooks
+import Workers
 
 /// Logs one structured line per request and per job.
 struct ServiceLog: JobLog, WebhookLog {

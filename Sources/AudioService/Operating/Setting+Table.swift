@@ -57,8 +57,8 @@ extension Setting {
     .number(
       "grace-period", \.gracePeriodSeconds,
       """
-      Time that running requests get to finish after SIGTERM. The process ends 3 s later at the latest, with status 1 \
-      if something still hangs.
+      Time that running requests get to finish after SIGTERM. Then they are cut off. If anything else hangs, the \
+      process ends 3 s later, with status 1.
       """),
   ]
 

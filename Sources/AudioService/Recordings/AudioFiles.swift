@@ -2,9 +2,9 @@ import Glibc
 import HTTP
 import Jobs
 import Labels
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// `GET …/audio` and `…/video`: a recording's bytes, with range support so that a browser's player can seek.
 struct AudioFiles: Sendable {

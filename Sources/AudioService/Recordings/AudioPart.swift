@@ -1,10 +1,10 @@
 import Glibc
 import HTTP
 import Jobs
-import Processing
 import Storage
 import Synchronization
 import Terms
+import Workers
 
 // `GET …/audio?start=&end=`: a part of a recording, exact to the frame, sent while it is decoded.
 //

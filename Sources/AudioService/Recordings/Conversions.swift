@@ -1,9 +1,9 @@
 import Glibc
 import HTTP
 import Jobs
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// `GET …/audio?format=`: a recording's audio in a format that the client can play, made by a job on first use and kept
 /// while there is space.
@@ -105,7 +105,7 @@ struct Conversions: Sendable {
   /// Returns the format of the result. Throws if no such file can hold the recording.
   static func target(_ source: AudioFormat, _ format: Format) throws -> AudioFormat {
     let kind = format.outputFormat
-    switch try ConvertRecording.needsFFmpeg(source, kind) {
+    switch try kind.encoder(for: source) {
     case nil: return try kind.format(for: source)
     case .opus: return AudioFormat(container: .ogg, codec: .opus, sampleRate: 48_000, channels: source.channels)
     case .mp3 where source.channels > mixedDownChannels:

@@ -1,8 +1,8 @@
 import HTTP
 import Jobs
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// `POST …/denoise/preview`: a time range of a recording, denoised while the request waits.
 struct DenoisePreviews: Sendable {

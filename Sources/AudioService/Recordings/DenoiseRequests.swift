@@ -1,9 +1,9 @@
 import Denoise
 import HTTP
 import Jobs
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// `POST /v1/recordings/{id}/denoise`: a job that makes a new recording.
 struct DenoiseRequests: Sendable {
@@ -134,7 +134,7 @@ struct DenoiseRequests: Sendable {
 
 extension Context {
   /// Whether the method `voice` is installed. Looks at the disk, because it may be installed meanwhile.
-  var hasVoice: Bool { VoiceModel.isInstalled(at: configuration.voice) }
+  var hasVoice: Bool { VoiceFile.isInstalled(at: configuration.voice) }
 
   /// Returns what a request asks for. Throws if its method isn't installed.
   func usable(_ asked: DenoiseParameters) throws -> DenoiseParameters {

@@ -1,8 +1,8 @@
 import HTTP
 import Jobs
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// Requests for jobs that make a new recording of an existing one: what they have in common.
 struct DerivedRecordings: Sendable {

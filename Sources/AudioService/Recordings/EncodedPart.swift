@@ -1,8 +1,9 @@
 import Glibc
 import HTTP
 import Jobs
-import Processing
 import Storage
+import Terms
+import Workers
 
 /// A part of a recording that a child encodes into a file while the file is sent. Canceled, with its files removed,
 /// when the response no longer needs it.
@@ -32,7 +33,7 @@ final class EncodedPart: Sendable {
       guard try scratch.freeBytes() > reserved else { throw StorageError.diskFull }
       return try scratch.makeWorkFolder(of: id)
     }
-    let needsFFmpeg = (try? ConvertRecording.needsFFmpeg(sound, format.outputFormat)) != nil
+    let needsFFmpeg = (try? format.outputFormat.encoder(for: sound)) != nil
     let work = ConvertWork(
       output: made + "/part", format: format.outputFormat, resampled: needsFFmpeg ? sound : nil, frames: part.frames)
     let settings = context.configuration.workerSettings

@@ -1,9 +1,9 @@
 import Denoise
 import HTTP
 import Jobs
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// Noise profiles that are kept: learned from a recording or read from a file, for use with any recording.
 struct NoiseProfiles: Sendable {

@@ -1,10 +1,10 @@
 import Denoise
 import HTTP
 import Jobs
-import Processing
 import Storage
 import Terms
 import Waveform
+import Workers
 
 /// What the response to a preview shows of it: the member `as`, and the members of the request that belong to it.
 enum PreviewForm: Sendable {

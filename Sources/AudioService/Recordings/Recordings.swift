@@ -1,8 +1,8 @@
 import HTTP
 import Jobs
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// Listing, reading, renaming, and deleting recordings.
 struct Recordings: Sendable {

@@ -1,8 +1,8 @@
 import HTTP
 import Jobs
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// `GET …/spectrum`: the mean power spectrum of a time range, computed while the request waits.
 struct Spectra: Sendable {

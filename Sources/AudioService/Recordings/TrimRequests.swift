@@ -1,8 +1,8 @@
 import HTTP
 import Jobs
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// `POST /v1/recordings/{id}/trim`: a job that makes a new recording of a part.
 struct TrimRequests: Sendable {
@@ -43,7 +43,7 @@ struct TrimRequests: Sendable {
     let media = facts?.hasPartOfItsKind == true ? facts?.ofPart(from: start, frames: length.frames) : nil
     return DerivedRecordings.Plan(
       kind: .trim, parameters: RowJSON.text(asked), operation: "trim",
-      target: try TrimRecording.format(for: format), media: media, label: "trimmed", length: length,
+      target: try OutputFormat.trimmed(format), media: media, label: "trimmed", length: length,
       share: share)
   }
 }

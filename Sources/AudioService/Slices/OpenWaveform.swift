@@ -1,11 +1,11 @@
 import Denoise
 import Glibc
 import Jobs
-import Processing
 import Storage
 import Synchronization
 import Terms
 import Waveform
+import Workers
 
 /// A recording's waveform, as far as it has been built. It is a class because all threads use the same ones, and would
 /// wait for each other to count the references of a copy's members.

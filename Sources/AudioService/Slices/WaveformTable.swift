@@ -1,8 +1,8 @@
 import Glibc
 import Jobs
-import Processing
 import Storage
 import Waveform
+import Workers
 
 /// The open pyramids. Once they're open, a slice costs no query.
 final class WaveformTable: Sendable {

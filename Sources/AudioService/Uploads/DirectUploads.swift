@@ -1,8 +1,8 @@
 import HTTP
 import Jobs
-import Processing
 import Storage
 import Synchronization
+import Workers
 
 /// `POST /v1/recordings`: makes a recording from a file sent whole in one request, either as the body or as a part of a
 /// form.

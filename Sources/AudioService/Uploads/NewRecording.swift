@@ -1,6 +1,6 @@
 import Jobs
-import Processing
 import Storage
+import Workers
 
 /// The rows made from an upload: a recording and the job that builds its waveform.
 struct NewRecording: Sendable {

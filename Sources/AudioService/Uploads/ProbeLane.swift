@@ -1,5 +1,5 @@
 import Jobs
-import Processing
+import Workers
 
 /// Runs short children that probe an upload, separately from jobs, which can take hours. Files that only ffmpeg can
 /// read have a lane of their own: a file can keep ffmpeg busy for the whole time limit, and the audio files that

@@ -1,6 +1,6 @@
 import Glibc
-import Processing
 import Terms
+import Workers
 
 /// The outcome of one probe of a file.
 enum ProbeVerdict: Sendable, Equatable {

@@ -1,7 +1,7 @@
 import HTTP
 import Jobs
-import Processing
 import Storage
+import Workers
 
 /// Decides what may be uploaded, directly or resumably, by length, free disk space, room in the queue, and content.
 struct UploadAdmission: Sendable {

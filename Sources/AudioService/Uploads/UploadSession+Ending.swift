@@ -6,8 +6,8 @@
 // recording accepts the first, and the other's object is removed.
 
 import Jobs
-import Processing
 import Storage
+import Workers
 
 extension UploadSession {
   /// Makes the recording of a complete upload, once, no matter how many requests ask for it.

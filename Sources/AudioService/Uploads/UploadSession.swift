@@ -16,10 +16,10 @@
 import Glibc
 import HTTP
 import Jobs
-import Processing
 import Storage
 import Synchronization
 import Terms
+import Workers
 
 /// The state of an upload. Everything up to `offset` is durable.
 struct UploadStatus: Sendable {

@@ -1,5 +1,6 @@
-import Processing
 import Storage
+import Terms
+import Workers
 
 /// Converts a recording's audio to another format, for downloads.
 package enum ConvertJob: JobDefinition {
@@ -23,7 +24,7 @@ package enum ConvertJob: JobDefinition {
     guard let asked = RowJSON.value(Parameters.self, from: attempt.job.parameters),
       let shape = attempt.source.audioFormat
     else { return nil }
-    let needsFFmpeg = (try? ConvertRecording.needsFFmpeg(shape, asked.format)) != nil
+    let needsFFmpeg = (try? asked.format.encoder(for: shape)) != nil
     let (source, copy) = try attempt.sound()
     var work = ConvertWork(
       output: attempt.path("audio"), format: asked.format, resampled: needsFFmpeg ? shape : nil)

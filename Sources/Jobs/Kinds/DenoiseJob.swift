@@ -1,6 +1,6 @@
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// Removes the noise from a recording. The result is a new recording with its waveform. The job's row contains
 /// `DenoiseParameters`.
@@ -36,7 +36,7 @@ enum DenoiseJob: JobDefinition {
   /// Whether this node has the weights for which the job was planned, if it needs any.
   static func suits(_ job: Job, _ settings: WorkerSettings) -> Bool {
     guard let weights = RowJSON.value(DenoiseParameters.self, from: job.parameters)?.weights else { return true }
-    return weights == VoiceModel.version && VoiceModel.isInstalled(at: settings.voice)
+    return weights == VoiceFile.version && VoiceFile.isInstalled(at: settings.voice)
   }
 
   /// Returns the ID of the noise profile that the job uses, if there is one.

@@ -1,5 +1,5 @@
-import Processing
 import Storage
+import Workers
 
 /// A waveform that is built while an upload is probed, before the recording has a row: a job that is over before it
 /// could wait. If it isn't built, the job is queued like any other. Until the row of its attempt is written, the
@@ -29,7 +29,7 @@ package struct EarlyWaveform: Sendable {
   package func files(audio: String) -> [MadeFile] {
     [
       MadeFile(path: work.pyramid, name: token.pyramidName, isNeeded: true),
-      MadeFile(path: work.soundMap, name: SampleWindow.mapPath(of: audio), isNeeded: false),
+      MadeFile(path: work.soundMap, name: ReaderRequest.mapPath(of: audio), isNeeded: false),
     ]
   }
 

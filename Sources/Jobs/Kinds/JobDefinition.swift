@@ -1,6 +1,6 @@
-import Processing
 import Storage
 import Synchronization
+import Workers
 
 /// Everything that differs between kinds of jobs. Each kind has its own file.
 protocol JobDefinition {

@@ -1,6 +1,6 @@
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// The result of a worker that succeeded, to be stored in rows and files.
 struct JobOutcome {

@@ -1,8 +1,8 @@
 import Denoise
 import FoundationEssentials
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// The result of a job, as stored in its row.
 package struct JobResult: Codable, Sendable, Equatable {

@@ -1,5 +1,5 @@
-import Processing
 import Storage
+import Workers
 
 /// Measures a recording's loudness on first request. Its row keeps the result.
 enum LoudnessJob: JobDefinition {

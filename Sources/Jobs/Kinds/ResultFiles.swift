@@ -1,6 +1,6 @@
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// The files of a new recording that a worker has made.
 struct ResultFiles {

@@ -1,7 +1,7 @@
 import Labels
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// Cuts a part out of a recording. The result is a new recording with its waveform.
 package enum TrimJob: JobDefinition {
@@ -83,10 +83,10 @@ package enum TrimJob: JobDefinition {
     told += Warning.ofTags(source.tags, in: try outcome.tagTarget(from: source))
     if let facts = source.mediaFacts {
       guard !facts.hasPartOfItsKind else { return told + Warning.ofKind(facts) }
-      let target = try? TrimRecording.format(for: facts.workingFormat)
+      let target = try? OutputFormat.trimmed(facts.workingFormat)
       return told + (target.map { [.ofPart(of: facts.container.words, facts.codec, writtenAs: $0)] } ?? [])
     }
-    guard let format = source.audioFormat, let target = try? TrimRecording.format(for: format),
+    guard let format = source.audioFormat, let target = try? OutputFormat.trimmed(format),
       target.codec.name != format.codec.name || target.container != format.container
     else { return told }
     return told + [.ofPart(of: format.container.rawValue, format.codec.name, writtenAs: target)]

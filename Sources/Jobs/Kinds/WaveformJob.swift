@@ -1,7 +1,7 @@
 import Labels
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// Reads a whole recording: writes its waveform and, if needed, its working copy, and finds its actual length and its
 /// noise regions.

@@ -1,5 +1,5 @@
-import Processing
 import Storage
+import Workers
 
 extension WorkerRequest {
   /// Creates the request for an attempt's worker. Throws if the job's row can't be read, or a

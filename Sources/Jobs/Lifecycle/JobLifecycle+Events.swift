@@ -1,6 +1,6 @@
-import Processing
 import Storage
 import Terms
+import Workers
 
 extension JobLifecycle {
   /// An event in the life of a job or of the service.

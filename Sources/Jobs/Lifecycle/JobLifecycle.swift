@@ -74,9 +74,9 @@
 //     Those that the store of media has failed count for neither, nor do, beside other nodes, those that the disk of
 //     their node has failed; their number has a limit of its own (Job+Lease).
 
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// Decides what happens to jobs, given the events so far.
 package struct JobLifecycle {

@@ -1,7 +1,7 @@
 import Glibc
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// Prepares an attempt before its child starts. All methods block and run on a worker thread.
 struct JobPreparation: Sendable {

@@ -1,7 +1,7 @@
-import Processing
 import Storage
 import Synchronization
 import Terms
+import Workers
 
 /// Records how an attempt ended, in rows, files and the log. All methods block and run on a worker thread.
 struct JobRecords: Sendable {

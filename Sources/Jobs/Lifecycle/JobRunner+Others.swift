@@ -1,7 +1,7 @@
 import Dispatch
-import Processing
 import Storage
 import Synchronization
+import Workers
 
 // Used only if several processes share the catalog. Each keeps the whole queue: it hears of the others' jobs from the
 // catalog's feed, or else finds them in the table, which it reads again every few seconds. So all have the same order,

@@ -1,8 +1,8 @@
 import Dispatch
-import Processing
 import Storage
 import Synchronization
 import Terms
+import Workers
 
 /// The job queue. It runs a limited number of children at the same time, in the order of `JobSchedule`, and continues
 /// unfinished jobs after a restart of the service.

@@ -1,6 +1,6 @@
-import Processing
 import Storage
 import Terms
+import Workers
 
 /// Compares the rows with the files: the disk may have lost or truncated a file that the catalog still names, or a file
 /// may have been restored from a backup.

@@ -1,6 +1,6 @@
-import Processing
 import Storage
 import Terms
+import Workers
 
 extension WorkerFailure {
   /// The failure of a job whose source couldn't be fetched, or whose result couldn't be put, at any of many attempts.

@@ -1,8 +1,8 @@
 import Dispatch
-import Processing
 import Storage
 import Synchronization
 import Terms
+import Workers
 
 /// The state of a job that waits or runs, as far as it isn't in the job's row.
 package struct LiveJob: Sendable {

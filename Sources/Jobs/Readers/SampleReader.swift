@@ -2,10 +2,10 @@ import CLinux
 import Denoise
 import Dispatch
 import Glibc
-import Processing
 import Synchronization
 import Terms
 import Waveform
+import Workers
 
 /// A running child process, `stillwave reader`, which has one recording open and answers requests about its samples
 /// (see `ReaderRequest`). Fenced in, it can open nothing else. Used by one thread at a time.

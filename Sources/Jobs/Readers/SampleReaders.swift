@@ -1,10 +1,10 @@
 import Dispatch
 import Glibc
-import Processing
 import Storage
 import Synchronization
 import Terms
 import Waveform
+import Workers
 
 /// The processes that read recordings on demand, so that the service itself opens no file that a client has sent.
 ///
@@ -242,7 +242,7 @@ package final class OpenFile: Sendable {
       throw .unopened(number)
     }
     self.state = state
-    let map = unsafe open(SampleWindow.mapPath(of: path), flags)
+    let map = unsafe open(ReaderRequest.mapPath(of: path), flags)
     self.map = map < 0 ? nil : map
   }
 

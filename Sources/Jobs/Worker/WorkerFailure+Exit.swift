@@ -1,6 +1,6 @@
 import Glibc
-import Processing
 import Terms
+import Workers
 
 /// Why the service killed a worker.
 enum Overrun: Sendable, Equatable {

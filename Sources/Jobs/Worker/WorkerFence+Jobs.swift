@@ -1,5 +1,5 @@
-import Processing
 import Storage
+import Workers
 
 // The limits for each kind of work. They grow with the size of the recording and are generous: they stop work that
 // would never end, and don't affect any other. A header may claim less audio than the file contains, so the file's

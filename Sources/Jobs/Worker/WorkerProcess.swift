@@ -1,7 +1,7 @@
 import CLinux
 import Dispatch
 import Glibc
-import Processing
+import Workers
 
 /// How a worker ended.
 package enum WorkerExit: Sendable, Equatable {

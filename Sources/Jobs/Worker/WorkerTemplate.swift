@@ -1,9 +1,9 @@
 import CLinux
 import Dispatch
 import Glibc
-import Processing
 import Synchronization
 import Terms
+import Workers
 
 /// A child process that has loaded the program and becomes workers by copying itself, which takes a tenth of the time
 /// of starting the program anew.

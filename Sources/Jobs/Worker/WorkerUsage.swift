@@ -1,6 +1,6 @@
 import Glibc
-import Processing
 import Synchronization
+import Workers
 
 /// What a worker and the programs that it has started use of what no limit of the system bounds.
 struct WorkerUsage: Sendable, Equatable {

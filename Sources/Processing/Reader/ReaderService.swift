@@ -3,6 +3,7 @@ import CLinux
 import Glibc
 import Terms
 import Waveform
+import Workers
 
 /// A child of the service that has one recording open: answers requests about its samples until the service closes the
 /// pair of sockets. See `ReaderRequest` for what is sent.

@@ -46,6 +46,10 @@ package enum ReaderRequest: Equatable {
   /// Where the file's frames begin, if they are stored as they are decoded (see `AudioReader.plainStart`).
   case plainStart
 
+  /// Returns the name under which the service stores the map of the audio file with this name: in the recording's
+  /// folder, so that it's deleted with it.
+  package static func mapPath(of path: String) -> String { path + ".map" }
+
   /// Maximum number of bytes of a request, without the first number.
   package static let byteLimit = 256
   /// Maximum number of bytes of an answer, without its head.
@@ -109,7 +113,7 @@ package enum ReaderRequest: Equatable {
 
 extension [UInt8] {
   /// Creates the bytes of a number, the lowest first.
-  init(little number: some FixedWidthInteger) {
+  package init(little number: some FixedWidthInteger) {
     self = []
     append(little: number)
   }

@@ -1,7 +1,5 @@
-import AudioIO
 import Denoise
 import Glibc
-import Media
 import Terms
 import Voice
 import Waveform
@@ -88,7 +86,7 @@ extension WorkerFailure {
       case .noResampler: "libsoxr isn't installed"
       }
     self.init(
-      code: "method_unavailable", detail: "“voice” can't be used: \(what). “\(VoiceModel.command)” installs it.",
+      code: "method_unavailable", detail: "“voice” can't be used: \(what). “\(VoiceFile.command)” installs it.",
       retry: false)
   }
 

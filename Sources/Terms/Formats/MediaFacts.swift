@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// The facts about a file that ffmpeg reads for us: what is needed to decode and describe it.
 package struct MediaFacts: Codable, Sendable, Equatable {
   /// The format that ffmpeg is forced to assume; nil for formats that libsndfile decodes but can't seek in.
@@ -58,6 +56,11 @@ package struct MediaFacts: Codable, Sendable, Equatable {
     package var width: Int
     /// In pixels.
     package var height: Int
+
+    /// Creates a value from its parts.
+    package init(codec: String, width: Int, height: Int) {
+      (self.codec, self.width, self.height) = (codec, width, height)
+    }
   }
 
   /// Tracks other than the sound used and the pictures, and other information from the headers.
@@ -81,7 +84,28 @@ package struct MediaFacts: Codable, Sendable, Equatable {
     /// Whether the file's metadata use QuickTime's long keys, as a phone's location and model do.
     package var hasLongKeys = false
 
-    init() {}
+    /// Creates a value without other tracks.
+    package init() {}
+  }
+
+  /// Creates facts from their parts; what is left out isn't known.
+  package init(
+    demuxer: Demuxer? = nil, container: MediaContainer, codec: String, sampleRate: Int, channels: Int,
+    layout: String? = nil, firstFrame: Int64? = nil, firstIsLate: Int64? = nil, bitRate: Int? = nil,
+    promisedFrames: Int64? = nil, promisesLength: Bool, endsAsPromised: Bool, audioTracks: Int, video: Video? = nil,
+    pictures: String? = nil, isCut: Bool? = nil, lacksLength: Bool? = nil, silentSeconds: Double? = nil,
+    others: OtherTracks? = nil, leadingBytes: Int? = nil, packedStart: Double? = nil, sampleBits: Int? = nil
+  ) {
+    (self.demuxer, self.container, self.codec, self.sampleRate) = (demuxer, container, codec, sampleRate)
+    (self.channels, self.layout, self.firstFrame, self.firstIsLate) = (channels, layout, firstFrame, firstIsLate)
+    (self.bitRate, self.promisedFrames, self.promisesLength, self.endsAsPromised) = (
+      bitRate, promisedFrames, promisesLength, endsAsPromised
+    )
+    (self.audioTracks, self.video, self.pictures, self.isCut) = (audioTracks, video, pictures, isCut)
+    (self.lacksLength, self.silentSeconds, self.others, self.leadingBytes) = (
+      lacksLength, silentSeconds, others, leadingBytes
+    )
+    (self.packedStart, self.sampleBits) = (packedStart, sampleBits)
   }
 
   /// Whether the sound is coded without loss, as integers of at most 24 bits.
@@ -103,7 +127,7 @@ package struct MediaFacts: Codable, Sendable, Equatable {
 
 extension MediaFacts {
   /// Whether there is a picture track, of known or unknown size.
-  var hasPictures: Bool { pictures != nil || video != nil }
+  package var hasPictures: Bool { pictures != nil || video != nil }
 
   /// Creates the facts about a file with one track that libsndfile decodes but can't seek in.
   package init(
@@ -115,41 +139,4 @@ extension MediaFacts {
       promisedFrames: frames, promisesLength: frames != nil, endsAsPromised: false, audioTracks: 1,
       sampleBits: sampleBits)
   }
-
-  /// The facts as JSON, as stored in rows.
-  package var json: String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    guard let data = try? encoder.encode(self) else { return "{}" }
-    return String(decoding: data, as: UTF8.self)
-  }
-
-  /// Fails if `json` isn't valid or comes from an incompatible version.
-  package init?(json: String) {
-    guard let facts = try? JSONDecoder().decode(MediaFacts.self, from: Data(json.utf8)), facts.sampleRate > 0,
-      facts.channels > 0
-    else { return nil }
-    self = facts
-  }
-}
-
-/// Errors in reading and writing files with ffmpeg.
-package enum MediaError: Error, Sendable, Equatable {
-  /// A file can't be read because ffmpeg isn't installed.
-  case missingProgram(MediaContainer)
-  /// A file can't be written because ffmpeg isn't installed.
-  case missingEncoder
-  case noAudio(MediaContainer)
-  /// No frame of the sound could be decoded; `codec` is nil if unknown.
-  case undecodable(MediaContainer, codec: String?)
-  /// Probing the file took more processor time than a probe may use.
-  case tooSlow
-  /// Decoding the file took more processor time than a job may use.
-  case tooLong
-  /// ffmpeg or ffprobe itself failed before it had described or decoded the whole file.
-  case programFailed(ProgramFailure)
-  /// ffmpeg didn't write its output file.
-  case encoderFailed
-  /// A system call failed.
-  case system(operation: String, errno: Int32)
 }

@@ -1,4 +1,3 @@
-import AudioIO
 import Denoise
 import FoundationEssentials
 import Terms
@@ -135,25 +134,5 @@ extension WorkerReport: Codable {
     case .trimmed(let outcome): try container.encode(outcome, forKey: .trimmed)
     case .profileLearnt(let outcome): try container.encode(outcome, forKey: .profileLearnt)
     }
-  }
-}
-
-/// A worker's progress.
-package struct WorkerProgress: Codable, Sendable, Equatable {
-  /// The fraction of the work done, 0 … 1. Never decreases.
-  package var fraction: Double
-  /// Frames whose waveform points are in the file.
-  package var readyFrames: Int64
-  /// The total number of frames, if the file states it reliably.
-  package var totalFrames: Int64?
-  /// An estimate otherwise.
-  package var estimatedFrames: Int64?
-
-  /// Creates a value from its parts.
-  package init(fraction: Double, readyFrames: Int64, totalFrames: Int64?, estimatedFrames: Int64?) {
-    self.fraction = fraction
-    self.readyFrames = readyFrames
-    self.totalFrames = totalFrames
-    self.estimatedFrames = estimatedFrames
   }
 }

@@ -50,7 +50,7 @@ package struct NoiseProfileFile: Sendable, Equatable {
   }
 
   /// Reads an open file, from its position on. Blocks.
-  init(_ descriptor: Int32) throws(Fault) {
+  package init(_ descriptor: Int32) throws(Fault) {
     var bytes: [UInt8] = []
     while true {
       let piece = unsafe [UInt8](unsafeUninitializedCapacity: 1 << 20) { buffer, count in

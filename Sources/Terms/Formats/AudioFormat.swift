@@ -5,7 +5,7 @@ package enum AudioContainer: String, Codable, Sendable, CaseIterable {
   case nist, ircam, paf, pvf, svx, avr, xi, wve, sds, mat4, mat5, htk, mpc2k
 
   /// Maximum file size in bytes: 32-bit sizes, less some room for what follows the samples.
-  var sizeLimit: Int64 {
+  package var sizeLimit: Int64 {
     switch self {
     case .wav, .aiff, .au: 0xFFFF_0000
     case .nist, .ircam, .paf, .pvf, .svx, .avr, .xi, .wve, .sds, .mat4, .mat5, .htk, .mpc2k: 0x7FFF_0000
@@ -80,7 +80,7 @@ package enum AudioCodec: String, Codable, Sendable, CaseIterable {
   }
 
   /// Maximum number of bytes per sample in a file.
-  var bytesPerSample: Int {
+  package var bytesPerSample: Int {
     switch self {
     case .pcmF64: 8
     case .pcmF32: 4
@@ -91,6 +91,22 @@ package enum AudioCodec: String, Codable, Sendable, CaseIterable {
   /// Whether a file's frame count is known without decoding it: the bytes per frame are constant, or libsndfile reads a
   /// reliable count from the codec's header.
   package var hasReliableFrameCount: Bool { sampleKind != .lossy }
+
+  /// Whether decoding takes far longer than processing the samples.
+  package var isSlow: Bool {
+    switch self {
+    case .flacS8, .flacS16, .flacS24, .vorbis, .opus, .mp3: true
+    default: false
+    }
+  }
+
+  /// Whether every sample has its own bytes, so that reading some takes no longer than copying them.
+  package var isPlain: Bool {
+    switch self {
+    case .pcmU8, .pcmS8, .pcmS16, .pcmS24, .pcmS32, .pcmF32, .pcmF64, .aLaw, .muLaw: true
+    default: false
+    }
+  }
 }
 
 /// The form of one decoded sample.
@@ -172,46 +188,6 @@ package struct AudioFormat: Codable, Sendable, Equatable {
     case .mp3: "audio/mpeg"
     case .nist, .ircam, .paf, .pvf, .svx, .avr, .xi, .wve, .sds, .htk, .mpc2k: "audio/x-\(container.rawValue)"
     case .mat4, .mat5: "audio/x-mat"
-    }
-  }
-}
-
-/// Limits on recordings; a file beyond them is refused before it is decoded.
-package struct AudioLimits: Codable, Sendable, Equatable {
-  /// Maximum number of channels; 32 by default.
-  package var channels = 32
-  /// Allowed sample rates in hertz; 1 … 768,000 by default.
-  package var sampleRates = 1...768_000
-  /// Maximum duration in seconds; 24 hours by default.
-  package var durationSeconds = 86_400.0
-
-  /// Creates the default limits.
-  package init() {}
-
-  /// No limits, for a file that has already been checked.
-  package static let none: AudioLimits = {
-    var limits = AudioLimits()
-    limits.channels = .max
-    limits.sampleRates = 1...(.max)
-    limits.durationSeconds = .infinity
-    return limits
-  }()
-
-  /// Returns the maximum number of frames.
-  package func frameLimit(sampleRate: Int) -> Int64 {
-    Int64(min((durationSeconds * Double(sampleRate)).rounded(), 0x1p62))
-  }
-
-  /// Throws if a file of this shape exceeds a limit. `frames` is nil if the length isn't known.
-  package func check(channels: Int, sampleRate: Int64, frames: Int64?) throws(AudioIOError) {
-    guard channels >= 1, channels <= self.channels else {
-      throw .channelsOutOfRange(channels: channels, limit: self.channels)
-    }
-    guard sampleRate >= Int64(sampleRates.lowerBound), sampleRate <= Int64(sampleRates.upperBound) else {
-      throw .sampleRateOutOfRange(hertz: sampleRate, limits: sampleRates)
-    }
-    if let frames, frames > frameLimit(sampleRate: Int(sampleRate)) {
-      throw .durationOutOfRange(seconds: Double(frames) / Double(sampleRate), limit: durationSeconds)
     }
   }
 }

@@ -1,5 +1,3 @@
-import AudioIO
-import Media
 import Terms
 import Waveform
 

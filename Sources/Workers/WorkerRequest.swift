@@ -1,7 +1,5 @@
-import AudioIO
 import FoundationEssentials
 import Glibc
-import Media
 import Terms
 
 // The service sends a worker one JSON object, followed by a newline, on the worker's standard input, which then stays
@@ -126,6 +124,21 @@ package struct WaveformWork: Codable, Sendable, Equatable {
     self.soundMap = soundMap
     self.findsNoiseRegions = findsNoiseRegions
     self.labels = labels
+  }
+}
+
+/// The parameters for reading the timed text inside a file.
+package struct EmbeddedLabelsWork: Codable, Sendable, Equatable {
+  /// The file to write, if there is anything: `EmbeddedLabels.document`.
+  package var output: String
+  /// The recording's sample rate, in hertz.
+  package var sampleRate: Int
+  /// Its codec, as the API names it.
+  package var codec: String
+
+  /// Creates a value from its parts.
+  package init(output: String, sampleRate: Int, codec: String) {
+    (self.output, self.sampleRate, self.codec) = (output, sampleRate, codec)
   }
 }
 
@@ -302,7 +315,7 @@ extension WorkerRequest {
   }
 
   /// Parses a line without its newline; nil if it's invalid.
-  init?(line: ArraySlice<UInt8>) {
+  package init?(line: ArraySlice<UInt8>) {
     guard let request = try? JSONDecoder().decode(WorkerRequest.self, from: Data(line)) else { return nil }
     self = request
   }

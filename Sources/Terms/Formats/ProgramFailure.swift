@@ -25,7 +25,7 @@ package enum ProgramFailure: Sendable, Equatable {
   case notStarted(status: Int32)
 
   /// Fails if a program with this waitpid(2) status did its work or was ended because of its input.
-  init?(waitStatus: Int32) {
+  package init?(waitStatus: Int32) {
     let (signal, status) = (waitStatus & 0x7F, waitStatus >> 8 & 0xFF)
     switch (signal, status) {
     case (SIGKILL, _): self = .killed

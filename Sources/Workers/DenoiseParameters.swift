@@ -1,4 +1,3 @@
-import AudioIO
 import Denoise
 import Terms
 
@@ -38,11 +37,11 @@ package struct DenoiseParameters: Codable, Sendable, Equatable {
     self.loudness = loudness
     self.settings = settings
     self.format = format
-    weights = settings.method == .voice ? VoiceModel.version : nil
+    weights = settings.method == .voice ? VoiceFile.version : nil
   }
 
   /// Whether any noise is turned down.
-  var removesNoise: Bool { settings.method != .editOnly && settings.reductionDB > 0 }
+  package var removesNoise: Bool { settings.method != .editOnly && settings.reductionDB > 0 }
 
   /// Returns when to follow a noise that changes: as the client asked, or else, with `auto`, where the change is
   /// certain. A hum that switches on isn't: a sustained tone that begins in the middle looks the same, and would lose

@@ -1,5 +1,4 @@
 import CLinux
-import Media
 import Terms
 
 /// The means that this machine has for fencing in workers and ffmpeg.

@@ -88,7 +88,7 @@ extension Warning {
   }
 
   /// Names what a result's file can't hold of its source's, besides texts.
-  static func ofFile(leftOut names: [String]) -> [Warning] {
+  package static func ofFile(leftOut names: [String]) -> [Warning] {
     guard !names.isEmpty else { return [] }
     return [
       Warning(

@@ -5,15 +5,16 @@
 //   layer III  the same; version 2 and 2.5: half of it,          1152 samples; 576
 
 /// The header of an MPEG audio frame: its first four bytes.
-struct MPEGFrameHeader: Sendable {
+package struct MPEGFrameHeader: Sendable {
   /// The four bytes as a big-endian number.
-  let word: UInt32
+  package let word: UInt32
   /// Length of the frame, in bytes.
-  let length: Int
+  package let length: Int
 
   /// Fails if the word isn't a header, or doesn't determine the frame's length (as in "free format").
+  @inlinable
   @inline(__always)
-  init?(_ word: UInt32) {
+  package init?(_ word: UInt32) {
     guard word >= 0xFFE0_0000 else { return nil }
     let plain = Int(Self.lengths[Int(word >> 11 & 0x3C0 | word >> 10 & 0x3F)])
     guard plain > 0 else { return nil }
@@ -23,28 +24,32 @@ struct MPEGFrameHeader: Sendable {
   }
 
   /// Version, layer, sample rate, and whether the frame is mono: the properties shared by all frames of a stream.
-  var identity: UInt32 { word & 0x1E_0C00 | (isMono ? 1 : 0) }
+  package var identity: UInt32 { word & 0x1E_0C00 | (isMono ? 1 : 0) }
 
   /// Whether players begin with this frame if `next` follows it. ffmpeg, and the browsers that use it, skip frames
   /// until two agree in these bits: sync, version, layer, sample rate, mode, copyright, original, emphasis.
-  func beginsSound(before next: UInt32) -> Bool { (word ^ next) & 0xFFFE_0CCF == 0 }
+  package func beginsSound(before next: UInt32) -> Bool { (word ^ next) & 0xFFFE_0CCF == 0 }
 
   /// The header's bit rate field.
-  var bitRateIndex: UInt32 { word >> 12 & 15 }
+  package var bitRateIndex: UInt32 { word >> 12 & 15 }
 
   /// 3: version 1; 2: version 2; 0: version 2.5.
   private var version: UInt32 { word >> 19 & 3 }
   private var isFirstVersion: Bool { version == 3 }
   private var isMono: Bool { word & 0xC0 == 0xC0 }
-  var isLayerIII: Bool { word & 0x6_0000 == 0x2_0000 }
+  /// Whether it is a frame of MP3.
+  package var isLayerIII: Bool { word & 0x6_0000 == 0x2_0000 }
 
-  var channels: Int { isMono ? 1 : 2 }
-  var sampleRate: Int { Self.rates[Int(word >> 10 & 3)] >> (isFirstVersion ? 0 : version == 2 ? 1 : 2) }
+  /// Number of channels, 1 or 2.
+  package var channels: Int { isMono ? 1 : 2 }
+  /// In hertz.
+  package var sampleRate: Int { Self.rates[Int(word >> 10 & 3)] >> (isFirstVersion ? 0 : version == 2 ? 1 : 2) }
 
   /// Maximum length of a frame with this layer and sample rate, in bytes.
-  var lengthLimit: Int { (Self(word & 0xFFFF_0FFF | 0x0000_E000)?.length ?? length) + 4 }
+  package var lengthLimit: Int { (Self(word & 0xFFFF_0FFF | 0x0000_E000)?.length ?? length) + 4 }
 
-  var samples: Int {
+  /// Samples of each channel in the frame.
+  package var samples: Int {
     switch word >> 17 & 3 {
     case 3: 384
     case 1 where !isFirstVersion: 576
@@ -53,7 +58,7 @@ struct MPEGFrameHeader: Sendable {
   }
 
   /// The position of the side information in a layer III frame, which says how the rest is coded.
-  var sideInformation: Range<Int64> {
+  package var sideInformation: Range<Int64> {
     let first: Int64 = isProtected ? 6 : 4
     return first..<first + (isFirstVersion ? (isMono ? 17 : 32) : (isMono ? 9 : 17))
   }
@@ -62,11 +67,11 @@ struct MPEGFrameHeader: Sendable {
   private var isProtected: Bool { word & 0x1_0000 == 0 }
 
   /// Maximum number of bytes of the preceding frames that a layer III frame may use.
-  var reservoir: Int64 { isFirstVersion ? 511 : 255 }
+  package var reservoir: Int64 { isFirstVersion ? 511 : 255 }
 
   /// Returns side information for silence that claims to use `bytes` bytes of the preceding frames. That number is in
   /// its first 9 bits, or 8 in version 2.
-  func silentSideInformation(using bytes: Int64) -> [UInt8] {
+  package func silentSideInformation(using bytes: Int64) -> [UInt8] {
     let count = Int(min(bytes, reservoir))
     let start = isFirstVersion ? [UInt8(count >> 1), UInt8(count & 1) << 7] : [UInt8(count)]
     return start + [UInt8](repeating: 0, count: sideInformation.count - start.count)
@@ -74,7 +79,7 @@ struct MPEGFrameHeader: Sendable {
 
   /// Returns a frame of silence that contains the number of the frames that follow. It equals them except for its bit
   /// rate, the ninth, which makes it large enough.
-  func countingFrame(_ count: Int64) -> [UInt8] {
+  package func countingFrame(_ count: Int64) -> [UInt8] {
     let word = word & 0xFFFF_0CFF | 0x0001_9000
     guard let header = Self(word) else { preconditionFailure("every sample rate has a ninth bit rate") }
     func bytes(_ word: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) } }
@@ -88,7 +93,7 @@ struct MPEGFrameHeader: Sendable {
   private static let rates = [44_100, 48_000, 32_000, 0]
 
   /// Length without padding, indexed by the header's version, layer, bit rate, and sample rate; 0 if invalid.
-  private static let lengths: [UInt16] = (0..<1024).map { index in
+  @usableFromInline static let lengths: [UInt16] = (0..<1024).map { index in
     let (version, layer, bitRateIndex, rateIndex) = (index >> 8, 4 - (index >> 6 & 3), index >> 2 & 15, index & 3)
     guard version != 1, layer != 4, rateIndex != 3, (1...14).contains(bitRateIndex) else { return 0 }
     let isFirst = version == 3
