@@ -12,25 +12,28 @@ struct SoundMapFileTests {
 
   init() throws { folder = try TemporaryFolder() }
 
-  private func make(_ codec: AudioCodec, frames: Int = 150_000) throws -> [UInt8] {
+  private static func make(_ codec: AudioCodec, in folder: TemporaryFolder) throws -> [UInt8] {
     let container: AudioContainer = codec == .mp3 ? .mp3 : codec == .flacS16 ? .flac : .ogg
     let format = AudioFormat(container: container, codec: codec, sampleRate: 48_000, channels: 2)
-    try encode(swell(frames: frames, channels: 2, sampleRate: 48_000), to: folder("made"), format)
+    try encode(swell(frames: 150_000, channels: 2, sampleRate: 48_000), to: folder("made"), format)
     return try contents(folder("made"))
   }
 
-  /// Makes sound files for every kind of map.
-  private func files() throws -> [String] {
-    let (mp3, vorbis, opus, flac) = (try make(.mp3), try make(.vorbis), try make(.opus), try make(.flacS16))
+  /// Sound files for every kind of map, encoded once for all tests.
+  private static let made = Result { () throws -> [(name: String, bytes: [UInt8])] in
+    let folder = try TemporaryFolder()
+    let (mp3, vorbis) = (try make(.mp3, in: folder), try make(.vorbis, in: folder))
+    let (opus, flac) = (try make(.opus, in: folder), try make(.flacS16, in: folder))
     let short = Array(flac[..<22]) + big(50_000, 4) + flac[26...]
     return [
-      try folder.file("one.mp3", mp3), try folder.file("joined.mp3", mp3 + [1, 2, 3] + mp3),
-      try folder.file("cut.mp3", Array(mp3.dropLast(100))), try folder.file("one.ogg", vorbis),
-      try folder.file("cut.ogg", Array(vorbis.dropLast(100))), try folder.file("chained.ogg", opus + opus),
-      try folder.file("mixed.ogg", vorbis + opus), try folder.file("one.flac", flac),
-      try folder.file("short.flac", short), try folder.file("joined.flac", short + flac[1000...] + flac),
+      ("one.mp3", mp3), ("joined.mp3", mp3 + [1, 2, 3] + mp3), ("cut.mp3", Array(mp3.dropLast(100))),
+      ("one.ogg", vorbis), ("cut.ogg", Array(vorbis.dropLast(100))), ("chained.ogg", opus + opus),
+      ("mixed.ogg", vorbis + opus), ("one.flac", flac), ("short.flac", short),
+      ("joined.flac", short + flac[1000...] + flac),
     ]
   }
+
+  private func files() throws -> [String] { try Self.made.get().map { try folder.file($0.name, $0.bytes) } }
 
   /// Returns frames from several positions.
   private func decodeSome(_ path: String, _ map: SoundMap) throws -> [Int16] {
@@ -61,7 +64,7 @@ struct SoundMapFileTests {
   }
 
   @Test func aMapOfAnotherFileVersionOrLengthIsRejected() throws {
-    let bytes = try make(.mp3)
+    let bytes = try Self.made.get()[0].bytes
     let path = try folder.file("a.mp3", bytes)
     #expect(try SoundMap(path: path, keptAt: folder("none")) == nil)
     try SoundMap(path: path).keep(at: folder("map"))
@@ -73,7 +76,7 @@ struct SoundMapFileTests {
   }
 
   @Test func aDamagedMapIsRejected() throws {
-    let path = try folder.file("a.mp3", try make(.mp3))
+    let path = try folder.file("a.mp3", try Self.made.get()[0].bytes)
     try SoundMap(path: path).keep(at: folder("map"))
     let map = try contents(folder("map"))
     for place in map.indices {
@@ -91,10 +94,12 @@ struct SoundMapFileTests {
   @Test(arguments: 0..<10 as Range<UInt64>)
   func noMapContentTraps(seed: UInt64) throws {
     var generator = SeededGenerator(state: TestSeed.of(seed))
-    let path = try files()[Int(seed)]
+    let sound = try Self.made.get()[Int(seed)]
+    let path = try folder.file(sound.name, sound.bytes)
     try SoundMap(path: path).keep(at: folder("map"))
-    let words = stride(from: 0, to: try contents(folder("map")).count, by: 8).map { start in
-      (try? contents(folder("map")))?[start..<start + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) } ?? 0
+    let map = try contents(folder("map"))
+    let words = stride(from: 0, to: map.count, by: 8).map { start in
+      map[start..<start + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     }
     var taken = 0
     for _ in 0..<150 {

@@ -145,17 +145,26 @@ final class SoundBoxesTests {
     let bytes = try [UInt8](Data(contentsOf: URL(filePath: path)))
     let head = try #require(Data(bytes).range(of: Data("mdat".utf8))).lowerBound
     let file = "\(folder)/wrong"
+    try Data(bytes).write(to: URL(filePath: file))
+    let changed = try FileHandle(forUpdating: URL(filePath: file))
+    func write(_ byte: UInt8, at place: Int) throws {
+      try changed.seek(toOffset: UInt64(place))
+      try changed.write(contentsOf: [byte])
+    }
     for place in 0..<head {
       for value: UInt8 in [0, 0xFF] {
-        var wrong = bytes
-        wrong[place] = value
-        try Data(wrong).write(to: URL(filePath: file))
+        try write(value, at: place)
         if let boxes = SoundBoxes(path: file) {
-          #expect(boxes.duration > 0 && boxes.duration < 1e11 && boxes.bitRate >= 0 && boxes.language.utf8.count == 3)
+          let isSound = boxes.duration > 0 && boxes.duration < 1e11 && boxes.bitRate >= 0
+          #expect(isSound && boxes.language.utf8.count == 3, "\(value) at \(place)")
         }
       }
-      try Data(bytes[..<place]).write(to: URL(filePath: file))
-      #expect(SoundBoxes(path: file) == nil)
+      try write(bytes[place], at: place)
+    }
+    for place in (0..<head).reversed() {
+      try changed.truncate(atOffset: UInt64(place))
+      let isRead = SoundBoxes(path: file) != nil
+      #expect(!isRead, "cut at \(place)")
     }
   }
 }

@@ -131,13 +131,16 @@ import Testing
     return usage
   }
 
-  @Test("after each of 300 random changes, usage is that of a recount and within the limit")
+  @Test("after 300 random changes, usage is that of a recount and within the limit")
   func random() throws {
     var random = TestRandom(for: 43)
     for number in 0..<300 {
       do { try change(&random) } catch StorageError.limitReached("stored_bytes", limit: 4000),
         StorageError.tooManyLabelTracks, StorageError.tooManyNoiseProfiles
       {}
+      #expect(try catalog.of(tenants[0]).usage().storedBytes <= 4000)
+      // What is counted wrong stays wrong.
+      guard number % 4 == 3 else { continue }
       for tenant in tenants {
         let usage = try catalog.of(tenant).usage()
         var recount = try recount(tenant)
@@ -145,7 +148,6 @@ import Testing
         #expect(usage == recount, "after change \(number)")
         #expect(try catalog.storedByTenant()[tenant]?.storedBytes ?? 0 == recount.storedBytes)
       }
-      #expect(try catalog.of(tenants[0]).usage().storedBytes <= 4000)
     }
     // Whatever the changes were, ten more recordings reach the limit.
     #expect(throws: StorageError.limitReached("stored_bytes", limit: 4000)) {
