@@ -14,7 +14,7 @@ struct DenoiseRecording {
   let output: String
   /// The result's pyramid file; nil for none.
   let pyramid: String?
-  let parameters: DenoiseParameters
+  var parameters: DenoiseParameters
   var limits = AudioLimits()
   /// Whether to look for noise regions in the result.
   var findsNoiseRegions = false
@@ -42,7 +42,20 @@ struct DenoiseRecording {
   /// Runs in constant memory and calls `progress` after every chunk. The output has as many frames as the source
   /// decodes to, and its rate, channels, and (if the format can hold it) depth. With a window, it has that window's
   /// frames, with the same bits as in the whole; only a few seconds around the window are read.
+  ///
+  /// A recording that is too short to learn its noise from stays as it is, unless `parameters` say where its noise is.
   func run(progress: (WorkerProgress) -> Void) throws(ProcessingError) -> DenoiseOutcome {
+    do { return try write(progress) } catch {
+      guard case .recordingTooShort = error, parameters.noise == nil else { throw error }
+      var unchanged = self
+      unchanged.parameters.settings.method = .editOnly
+      var outcome = try unchanged.write(progress)
+      outcome.warnings.append(.tooShortForNoise)
+      return outcome
+    }
+  }
+
+  private func write(_ progress: (WorkerProgress) -> Void) throws(ProcessingError) -> DenoiseOutcome {
     let reader = try Processing.audio { () throws(AudioIOError) in
       try AudioReader(path: source, limits: limits, map: opened.map)
     }

@@ -57,6 +57,13 @@ extension Warning {
     detail: "No stretch of this contains only noise: the noise is estimated from the quietest parts of each frequency, "
       + "and some of the sound may count as noise. Mark a stretch of noise if you hear one.")
 
+  /// Says that a recording is too short to tell its noise from its sound.
+  static let tooShortForNoise = Warning(
+    code: "noise_not_found",
+    detail:
+      "This is too short to learn its noise from, which takes 0.1 s; it was left as it is. The profile of another "
+      + "recording can be used.")
+
   /// Says that a region holds more than noise.
   static func noiseHasSpeech(better: NoiseSource.Region) -> Warning {
     func rounded(_ seconds: Double) -> Double { (seconds * 100).rounded() / 100 }

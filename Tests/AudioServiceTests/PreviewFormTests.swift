@@ -73,6 +73,8 @@ import Testing
       (#""as":"spectrogram","spectrogram":{"start":1}"#, "spectrogram.start"),
       (#""as":"spectrogram","spectrogram":{"max_hz":501}"#, "max_hz"), (#""method":"none""#, "edit"),
       (#""method":"none","edit":{"boxes":[{"gain_db":-1}]},"strength":"gentle""#, "strength"),
+      (#""method":"none","edit":{"boxes":[{"gain_db":-1}]},"noise":"auto""#, "noise"),
+      (#""method":"none","edit":{"boxes":[{"gain_db":-1}]},"sensitivity":1"#, "sensitivity"),
       (#""edit":{"boxes":[]}"#, "edit.boxes"), (#""edit":{"boxes":[{}]}"#, "edit.boxes[0].gain_db"),
       (#""edit":{"boxes":[{"gain_db":-61}]}"#, "edit.boxes[0].gain_db"),
       (#""edit":{"boxes":[{"gain_db":-6},{"gain_db":-6,"max_hz":501}]}"#, "edit.boxes[1].max_hz"),

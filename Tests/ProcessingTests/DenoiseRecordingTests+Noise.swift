@@ -108,13 +108,17 @@ extension DenoiseRecordingTests {
     #expect(try source() == .quantile(0.2))
   }
 
-  @Test("auto refuses a recording that is too short to learn from, and says so")
-  func shortRecording() throws {
-    _ = try source(.wav, .pcmS16, seconds: 0.05)
+  @Test("auto leaves a recording as it is that is too short to learn from, and says so", arguments: [1, 2, 800, 1535])
+  func shortRecording(frames: Int) throws {
+    let samples = Array(noisy(channels: 2, sampleRate: 16_000)[..<(2 * frames)])
+    try encode(samples, to: folder("in"), AudioFormat(container: .wav, codec: .pcmF32, sampleRate: 16_000, channels: 2))
+    let outcome = try denoise(noise: nil)
+    #expect(outcome.warnings.map(\.code) == ["noise_not_found"] && outcome.frames == Int64(frames))
+    #expect(try decodeFloat(folder("out")) == samples)
     #expect {
-      try denoise(noise: nil)
+      try denoise(noise: .quantile(0.2))
     } throws: {
-      guard case ProcessingError.recordingTooShort(frames: 800, needed: 1536) = $0 else { return false }
+      guard case ProcessingError.recordingTooShort(frames: Int64(frames), needed: 1536) = $0 else { return false }
       return true
     }
   }

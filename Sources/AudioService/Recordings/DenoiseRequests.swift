@@ -83,10 +83,9 @@ struct DenoiseRequests: Sendable {
     let edit = try members.edit()
     if method == .editOnly {
       let given: [(String, Bool)] = [
-        ("noise", noise != nil), ("strength", strength != nil), ("reduction", reduction != nil),
-        ("sensitivity", (sensitivity ?? 1) != 1), ("adapt", adapt != nil), ("link", link != nil),
+        ("noise", members.value("noise") != nil), ("strength", strength != nil), ("reduction", reduction != nil),
+        ("sensitivity", sensitivity != nil), ("adapt", adapt != nil), ("link", link != nil),
       ]
-      // Defaults are sent by generated clients.
       if let (name, _) = given.first(where: \.1) { throw members.invalid(name, .leftOutWithMethod("none")) }
       guard edit != nil else { throw members.invalid("edit", .givenWithMethod("none")) }
     }
@@ -101,10 +100,11 @@ struct DenoiseRequests: Sendable {
   }
 
   /// Checks what can be known before the job: that the regions are within the recording and long enough to learn from,
-  /// or that the recording is, if there are none; and that boxes are within it.
+  /// or that the recording is, for a quantile; and that boxes are within it.
   static func check(_ asked: DenoiseParameters, fits format: SoundShape) throws {
     try asked.edit?.check(fits: format)
-    if asked.settings.method != .editOnly { try check(asked.noise, fits: format) }
+    // Without `noise`, a recording that is too short to learn from stays as it is.
+    if let noise = asked.noise { try check(noise, fits: format) }
   }
 
   /// Checks the regions, or the recording if there are none.
