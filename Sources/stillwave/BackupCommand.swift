@@ -36,10 +36,12 @@ struct BackupCommand: ParsableCommand {
   @Flag(help: "Copy files even if they could be linked.")
   var copy = false
 
+  @OptionGroup var style: ProgressOptions
+
   func run() throws {
     let path = try folder.path()
     umask(0o077)
-    try DataFolderOptions.run { display in
+    try DataFolderOptions.run(showing: style) { display in
       try MediaStore(lookingAt: path).checkIsDataFolder()
       try checkHasCatalog(path)
       let secrets = setting("token-secret-file", tokenSecretFile)
@@ -56,9 +58,9 @@ struct BackupCommand: ParsableCommand {
           Array("stillwave: recordings/\(id): the row can't be read, or the audio doesn't match it.\n".utf8),
           to: STDERR_FILENO)
       }
-      let text =
-        "\(report.recordings) recordings, \(report.uploads) uploads, \(report.files) files, \(report.bytes) bytes\n"
-      StandardStreams.write(Array(text.utf8))
+      display.finish([
+        "recordings": report.recordings, "uploads": report.uploads, "files": report.files, "bytes": Int(report.bytes),
+      ])
       return report.damaged.isEmpty
     }
   }

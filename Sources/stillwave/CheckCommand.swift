@@ -40,6 +40,8 @@ struct CheckCommand: ParsableCommand {
   @Flag(help: "Print one JSON object instead of lines.")
   var json = false
 
+  @OptionGroup var style: ProgressOptions
+
   private struct Answer: Encodable {
     let ok: Bool
     let recordings, files: Int
@@ -52,7 +54,7 @@ struct CheckCommand: ParsableCommand {
   func run() throws {
     umask(0o077)
     if let storage = try sharedStorage() {
-      return try DataFolderOptions.run { display in
+      return try DataFolderOptions.run(showing: style) { display in
         let report = try storage.check(readsAudio: !quick, pyramidFault: Self.fault) { display.show(share: $0) }
         StandardStreams.write(try text(report))
         return report.isSound
@@ -60,7 +62,7 @@ struct CheckCommand: ParsableCommand {
     }
     let path = try folder.path()
     guard unsafe access(path, F_OK) == 0 else { throw ValidationError("There is no folder \(path).") }
-    try DataFolderOptions.run(asOwnerOf: repair ? path : nil) { display in
+    try DataFolderOptions.run(asOwnerOf: repair ? path : nil, showing: style) { display in
       try MediaStore(lookingAt: path).checkIsDataFolder()
       var (store, repaired) = (MediaStore(lookingAt: path), DataRepair.Outcome())
       if repair {
@@ -102,7 +104,7 @@ struct CheckCommand: ParsableCommand {
 
   private func text(_ report: DataCheck.Report, _ repaired: DataRepair.Outcome = .init()) throws -> [UInt8] {
     let isSound = report.isSound && repaired.lost.isEmpty
-    if json {
+    if json || style.progress == .json {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
       encoder.keyEncodingStrategy = .convertToSnakeCase

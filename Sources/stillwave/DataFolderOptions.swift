@@ -48,10 +48,12 @@ struct DataFolderOptions: ParsableArguments {
     init(_ path: String) { description = "\(path): \(unsafe String(cString: strerror(errno)))" }
   }
 
-  /// Runs `work`, which returns whether everything is in order, with a progress display on a terminal. Exits with
-  /// status 1 if it isn't, and with a message if `work` throws. Root becomes the owner of the folder `path` before.
-  static func run(asOwnerOf path: String? = nil, _ work: (inout ShareDisplay) throws -> Bool) throws {
-    var display = ShareDisplay()
+  /// Runs `work`, which returns whether everything is in order, with a progress display. Exits with status 1 if it
+  /// isn't, and with a message if `work` throws. Root becomes the owner of the folder `path` before.
+  static func run(
+    asOwnerOf path: String? = nil, showing style: ProgressOptions, _ work: (inout ShareDisplay) throws -> Bool
+  ) throws {
+    var display = ShareDisplay(style.progress)
     do {
       // While there is only one thread: others would keep other rights.
       if let path { try becomeOwner(of: path) }
@@ -67,22 +69,32 @@ struct DataFolderOptions: ParsableArguments {
   }
 }
 
-/// Shows a progress bar on a terminal, and nothing elsewhere.
+/// Shows which share of the work is done.
 struct ShareDisplay {
-  private var display = ProgressDisplay(.auto)
-  private let isTerminal = isatty(STDERR_FILENO) == 1
+  private var display: ProgressDisplay
   private var isShown = false
+
+  init(_ style: ProgressStyle) { display = ProgressDisplay(style) }
 
   /// Shows a share of the work, 0 … 1. Returns false once the user has canceled the work.
   mutating func show(share: Double) -> Bool {
-    isShown = isTerminal
-    if isShown { display.show(WorkerProgress(fraction: share, readyFrames: 0, totalFrames: nil, estimatedFrames: nil)) }
+    isShown = true
+    display.show(WorkerProgress(fraction: share, readyFrames: 0, totalFrames: nil, estimatedFrames: nil))
     return !Cancellation.isAsked
+  }
+
+  /// Writes what the result consists of.
+  func finish(_ counts: KeyValuePairs<String, Int>) {
+    let line =
+      display.isJSON
+      ? "{" + counts.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}"
+      : counts.map { "\($1) \($0)" }.joined(separator: ", ")
+    StandardStreams.write(Array("\(line)\n".utf8))
   }
 
   /// Ends the line of the bar.
   mutating func end() {
-    if isShown { writeAll(Array("\n".utf8), to: STDERR_FILENO) }
+    if isShown { display.endLine() }
     isShown = false
   }
 }

@@ -41,6 +41,8 @@ struct MoveCommand: ParsableCommand {
   @Flag(help: "Print one JSON object instead of lines.")
   var json = false
 
+  @OptionGroup var style: ProgressOptions
+
   private struct Answer: Encodable {
     let ok: Bool
     let recordings, uploads, files: Int
@@ -58,7 +60,7 @@ struct MoveCommand: ParsableCommand {
     } catch {
       throw ValidationError(error.description)
     }
-    try DataFolderOptions.run(asOwnerOf: places.folder) { display in
+    try DataFolderOptions.run(asOwnerOf: places.folder, showing: style) { display in
       let report = try places.run(waveformFault: CheckCommand.fault) { display.show(share: $0) }
       StandardStreams.write(try text(report))
       return report.foundProblems.isEmpty
@@ -66,7 +68,7 @@ struct MoveCommand: ParsableCommand {
   }
 
   private func text(_ report: Move.Report) throws -> [UInt8] {
-    if json {
+    if json || style.progress == .json {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
       encoder.keyEncodingStrategy = .convertToSnakeCase

@@ -10,7 +10,8 @@ struct OutputFile: ~Copyable {
   let path: String
   let temporaryPath: String
 
-  /// Throws if `path` is something other than a file: renaming would replace a device with a file.
+  /// Throws if `path` is something other than a file, because renaming would replace a device with a file, or if its
+  /// folder can't be written to.
   init(path: String) throws(OutputFailure) {
     try self.init(path: path, through: TemporaryFiles.shared.newPath(near: path))
   }
@@ -20,6 +21,11 @@ struct OutputFile: ~Copyable {
     var status = stat()
     if path != Self.standardName, unsafe stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
       throw OutputFailure(operation: "writing", path: path, errno: EINVAL)
+    }
+    let slash = path.lastIndex(of: "/")
+    let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    guard unsafe path == Self.standardName || access(folder, W_OK | X_OK) == 0 else {
+      throw OutputFailure(operation: "writing", path: path, errno: errno)
     }
     self.path = path
     self.temporaryPath = temporaryPath

@@ -24,19 +24,23 @@ struct RestoreCommand: ParsableCommand {
   @Flag(help: "Restore the intact files of a damaged backup.")
   var keepDamaged = false
 
+  @OptionGroup var style: ProgressOptions
+
   func run() throws {
     let path = try folder.path()
     umask(0o077)
-    try DataFolderOptions.run(asOwnerOf: path) { display in
+    try DataFolderOptions.run(asOwnerOf: path, showing: style) { display in
       let report = try Restoration(of: backup, to: path, keepsDamaged: keepDamaged).run { share in
         display.show(share: share)
       }
       for name in report.damaged {
         writeAll(Array("stillwave: \(name) is missing or doesn't match SHA256SUMS.\n".utf8), to: STDERR_FILENO)
       }
-      let isRestored = report.damaged.isEmpty || keepDamaged
-      let text = isRestored ? "\(report.files) files, \(report.bytes) bytes\n" : "Nothing was restored.\n"
-      writeAll(Array(text.utf8), to: isRestored ? STDOUT_FILENO : STDERR_FILENO)
+      if report.damaged.isEmpty || keepDamaged {
+        display.finish(["files": report.files, "bytes": Int(report.bytes)])
+      } else {
+        writeAll(Array("Nothing was restored.\n".utf8), to: STDERR_FILENO)
+      }
       return report.damaged.isEmpty
     }
   }

@@ -86,6 +86,7 @@ struct SpectrogramCommand: ParsableCommand {
     let file = try OutputFile(path: destination)
     try ExportSpectrogram(source: copy?.path ?? input, query: query, palette: palette).write(to: file.temporaryPath)
     try file.commit()
+    display.show(WorkerProgress(fraction: 1, readyFrames: 0, totalFrames: nil, estimatedFrames: nil))
     return report
   }
 

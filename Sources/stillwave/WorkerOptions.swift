@@ -2,15 +2,22 @@ import ArgumentParser
 import Processing
 import Workers
 
-/// The options shared by commands that work on one file.
-struct WorkerOptions: ParsableArguments {
+/// How a command shows its progress.
+struct ProgressOptions: ParsableArguments {
   @Option(help: "How to show progress: auto, bar, json (one object per line) or none.")
   var progress: ProgressStyle = .auto
+}
+
+/// The options shared by commands that work on one file.
+struct WorkerOptions: ParsableArguments {
+  @OptionGroup var display: ProgressOptions
 
   @Option(
     help: ArgumentHelp(
       "The ffmpeg that reads m4a, mp4, webm and others (default: the one on PATH).", valueName: "PATH"))
   var ffmpeg: String?
+
+  var progress: ProgressStyle { display.progress }
 
   /// A request for this process.
   func request(_ work: WorkerRequest.Work, on source: String, threads: Int? = nil) -> WorkerRequest {

@@ -62,9 +62,14 @@ struct BackupTests {
     let upload = try beginUpload(server, Array("RIFF".utf8))
     let (backup, restored) = (server.folder.file("backup"), server.folder.file("restored"))
     let made = try Command(
-      try Program.path(), ["backup", "--data", server.data, "-o", backup] + (byLinks ? [] : ["--copy"])
+      try Program.path(),
+      ["backup", "--data", server.data, "-o", backup] + (byLinks ? [] : ["--copy", "--progress", "json"])
     ).finish()
     try #require(made.status == 0, "\(made.errors)")
+    if !byLinks {
+      #expect(try JSON(Array(made.lines[0].utf8)).members == ["progress"])
+      #expect(try JSON(Array(made.lines[made.lines.count - 1].utf8))["recordings"] == .number(3))
+    }
     // Recordings added after the backup aren't in it; those deleted afterward are.
     _ = try uploads(server, Self.clips[3...])
     let gone = try #require(kept.keys.first)
