@@ -51,14 +51,7 @@ struct ProgressDisplay {
   func finish(_ report: WorkerReport) {
     guard style != .json else { return StandardStreams.write(report.line()) }
     endLine()
-    let warnings =
-      switch report {
-      case .analyzed(let analysis): analysis.warnings
-      case .denoised(let outcome): outcome.warnings
-      case .profileLearnt(let outcome): outcome.warnings
-      default: [Warning]()
-      }
-    for warning in warnings where warning.isAboutWork { StandardStreams.complain("warning: \(warning.detail)") }
+    for warning in report.warnings where warning.isAboutWork { StandardStreams.complain("warning: \(warning.detail)") }
   }
 
   /// Reports the failure, on standard output for programs or on standard error for people.
@@ -139,5 +132,17 @@ extension ProgressDisplay {
     guard let refusal else { return }
     if style == .json { StandardStreams.write(WorkerReport.unfenced(refusal).line()) }
     throw .system(operation: "fence", path: request.source, errno: refusal)
+  }
+}
+
+extension WorkerReport {
+  /// What its work found wrong or left out.
+  var warnings: [Warning] {
+    switch self {
+    case .analyzed(let analysis): analysis.warnings
+    case .denoised(let outcome): outcome.warnings
+    case .profileLearnt(let outcome): outcome.warnings
+    default: []
+    }
   }
 }

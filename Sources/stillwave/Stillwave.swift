@@ -8,9 +8,9 @@ struct Stillwave: ParsableCommand {
     abstract: "Draws waveforms of recordings and removes their noise, as a service or file by file.",
     version: "0.1.0",
     subcommands: [
-      ServeCommand.self, WaveformCommand.self, SpectrogramCommand.self, DenoiseCommand.self, NoiseRegionsCommand.self,
-      NoiseProfileCommand.self,
-      LabelsCommand.self, WorkerCommand.self, WorkerTemplateCommand.self, ReaderCommand.self, RunFencedCommand.self,
+      ServeCommand.self, WaveformCommand.self, SpectrogramCommand.self, DenoiseCommand.self, WatchCommand.self,
+      NoiseRegionsCommand.self, NoiseProfileCommand.self, LabelsCommand.self, WorkerCommand.self,
+      WorkerTemplateCommand.self, ReaderCommand.self, RunFencedCommand.self,
       BackupCommand.self, RestoreCommand.self, CheckCommand.self, MoveCommand.self, KeysCommand.self,
     ])
 }

@@ -7,20 +7,26 @@ import Workers
 struct WaveformCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "waveform",
-    abstract: "Writes the waveform of a recording.",
+    abstract: "Writes the waveforms of recordings.",
     discussion: """
       The ending of OUT decides what is written: .dat (BBC audiowaveform's binary format), .json (its JSON), .png or \
       .svg (a picture with peaks in a light shade and loudness in a dark one). “-” stands for standard input and \
       output; for standard output, give --format.
+
+      The waveforms of several files, or of the files in a folder, are written into a folder (-o OUT/), each under the \
+      name of its source with another ending. Those that are there already, and not older than their source, are \
+      skipped. The exit status is 0 only if none failed.
       """)
 
-  @Argument(help: "The sound file to read; - for standard input.")
-  var input: String
+  @Argument(help: "The sound file to read; - for standard input. Or several files or folders, with -o OUT/.")
+  var inputs: [String]
 
-  @Option(name: .customShort("o"), help: ArgumentHelp("The file to write; - for standard output.", valueName: "OUT"))
+  @Option(
+    name: .customShort("o"),
+    help: ArgumentHelp("The file to write; - for standard output. Or a folder.", valueName: "OUT"))
   var destination: String?
 
-  @Option(help: "What to write: dat, json, png or svg (default: by the ending of OUT).")
+  @Option(help: "What to write: dat, json, png or svg (default: by the ending of OUT; dat in a folder).")
   var format: WaveformFile?
 
   @Option(help: "Frames per pixel, 1 to 16777216 (default: 256; pictures go by --width).")
@@ -44,6 +50,8 @@ struct WaveformCommand: ParsableCommand {
 
   @OptionGroup(title: "Pictures") var pictures: PictureOptions
 
+  @OptionGroup var several: FolderOptions
+
   @OptionGroup var options: WorkerOptions
 
   func validate() throws {
@@ -59,7 +67,8 @@ struct WaveformCommand: ParsableCommand {
           : "OUT must end in .dat, .json, .png or .svg, or give --format.")
     }
     try options.checkOutput(destination)
-    guard input != OutputFile.standardName || pictures.overlay != OutputFile.standardName else {
+    try several.check(inputs, destination)
+    guard !inputs.contains(OutputFile.standardName) || pictures.overlay != OutputFile.standardName else {
       throw ValidationError("Only one of IN and --overlay can be standard input.")
     }
     guard kind.isPicture || !pictures.isUsed else {
@@ -70,34 +79,49 @@ struct WaveformCommand: ParsableCommand {
     }
   }
 
-  private func kind(of destination: String) -> WaveformFile? { format ?? WaveformFile(path: destination) }
+  private func kind(of destination: String) -> WaveformFile? {
+    format ?? (FolderWork.isFolder(destination) ? .dat : WaveformFile(path: destination))
+  }
 
   mutating func run() throws {
-    try options.receive(&input, output: destination)
+    guard let destination, let kind = kind(of: destination) else { return }
     if var overlay = pictures.overlay {
       try options.receive(&overlay)
       pictures.overlay = overlay
     }
-    try write()
+    if FolderWork.isFolder(destination) {
+      let work = FolderWork(
+        inputs: inputs, folder: destination, options: several, progress: options.progress, done: "drawn",
+        ending: kind.rawValue, threads: threads, make: write)
+      return try ProgressDisplay.run(options.progress) { _ in
+        try work.run()
+        return nil
+      }
+    }
+    var input = inputs[0]
+    try options.receive(&input, output: destination)
+    try ProgressDisplay.run(options.progress) { try write(input, destination, threads, &$0) }
   }
 
-  private func write() throws {
-    guard let destination, let kind = kind(of: destination), let bits = SampleBits(rawValue: bits) else { return }
-    try ProgressDisplay.run(options.progress) { display in
-      let (recording, report) = try analyze(input, threads: threads, near: destination, &display)
-      let width = kind.isPicture ? pictures.width ?? PictureStyle.defaultWidth : nil
-      let resolution: WaveformResolution = scale.map { .scale($0) } ?? width.map { .width($0) } ?? .scale(256)
-      let query = WaveformQuery(
-        start: start, end: end, resolution: resolution, channels: channels, measures: .peak, bits: bits)
-      let file = try OutputFile(path: destination)
-      var silent = ProgressDisplay(.none)
-      let overlay = try pictures.overlay.map { try analyze($0, threads: 1, near: destination, &silent).recording }
-      try ExportWaveform(
-        source: recording.source, pyramid: recording.pyramid, query: query, style: pictures.style, overlay: overlay
-      ).write(kind, to: file.temporaryPath)
-      try file.commit()
-      return report
+  private func write(
+    _ input: String, _ destination: String, _ threads: Int?, _ display: inout ProgressDisplay
+  ) throws -> WorkerReport {
+    guard let kind = kind(of: destination), let bits = SampleBits(rawValue: bits) else {
+      preconditionFailure("these are validated")
     }
+    let file = try OutputFile(path: destination)
+    let (recording, report) = try analyze(input, threads: threads, near: destination, &display)
+    let width = kind.isPicture ? pictures.width ?? PictureStyle.defaultWidth : nil
+    let resolution: WaveformResolution = scale.map { .scale($0) } ?? width.map { .width($0) } ?? .scale(256)
+    let query = WaveformQuery(
+      start: start, end: end, resolution: resolution, channels: channels, measures: .peak, bits: bits)
+    var silent = ProgressDisplay(.none)
+    let overlay = try pictures.overlay.map { try analyze($0, threads: 1, near: destination, &silent).recording }
+    try ExportWaveform(
+      source: recording.source, pyramid: recording.pyramid, query: query, style: pictures.style, overlay: overlay
+    ).write(kind, to: file.temporaryPath)
+    try file.commit()
+    return report
   }
 
   /// Writes a recording's pyramid, and its working copy if it needs one, under temporary names near `place` that are

@@ -10,7 +10,10 @@ struct CommandTests {
     let sound = Sound.noisy(rate: 22_050, channels: 2, voice: Sound.tone)
     let input = folder.file("in.wav")
     try write(WAVFile(sound).bytes, to: input)
-    for (ending, arguments) in [("wav", ["--noise", "0.2-1.3"]), ("flac", []), ("ogg", ["--reduction", "30"])] {
+    for (ending, arguments) in [
+      ("wav", ["--noise", "0.2-1.3"]), ("flac", []), ("ogg", ["--reduction", "30"]),
+      ("wav", ["--method", "none", "--box", "3.6-4.3,0-11025,-60"]),
+    ] {
       let output = folder.file("out.\(ending)")
       let finished = try Command(try Program.path(), ["denoise", input, "-o", output] + arguments).finish()
       try #require(finished.status == 0, "\(finished.errors)")

@@ -96,6 +96,21 @@ struct NoiseProfileTests {
     let lines = String(decoding: forced.output, as: UTF8.self)
     #expect(lines.contains(#""code":"unsupported_media""#) && lines.contains("d.wav"))
     #expect(try FileManager.default.contentsOfDirectory(atPath: out).sorted() == rates.map(\.0))
+
+    let drawn = try Command.stillwave(
+      "waveform", folder.file("in"), "-o", folder.file("drawn/"), "--jobs", "2", "--manifest", manifest)
+    #expect(drawn.status == 1 && drawn.errors.contains("3 drawn, 1 failed"), "\(drawn.errors)")
+    let waves = try FileManager.default.contentsOfDirectory(atPath: folder.file("drawn")).sorted()
+    #expect(waves == ["a.dat", "b.dat", "c.dat"])
+    let watch = try Command(
+      Program.path(), ["watch", folder.file("in"), "--to", folder.file("watched"), "--noise", profile])
+    let isClean = eventually {
+      let names = try? FileManager.default.contentsOfDirectory(atPath: folder.file("watched"))
+      return names?.sorted() == rates.map(\.0)
+    }
+    watch.signal(SIGTERM)
+    #expect(isClean)
+    #expect(try watch.finish().status == 128 + SIGTERM)
   }
 
   @Test("a profile or stretches that can't be used are refused before any work")
