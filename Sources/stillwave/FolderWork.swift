@@ -39,9 +39,9 @@ struct FolderOptions: ParsableArguments {
 
 /// Work on several files. Each has a result in one folder, under its own name or with another extension.
 ///
-/// Names are settled before any work starts. A file that fails doesn't stop the others, but the exit status is then 1. A
-/// result appears under its name only when it is complete, so one that is there needn't be made again unless its source
-/// has changed.
+/// Names are settled before any work starts. A file that fails doesn't stop the others, but the exit status is then 1.
+/// A result appears under its name only when it is complete, so one that is there needn't be made again unless its
+/// source has changed.
 struct FolderWork: Sendable {
   /// Files, and folders of files.
   let inputs: [String]
