@@ -56,6 +56,11 @@ let package = Package(
     // The networks for speech, likewise, and libsoxr, which is loaded when it is needed.
     .target(name: "CVoice", cSettings: [.unsafeFlags(["-O2"])]),
 
+    // The commit, which deploy/build names, apart from all else: another one compiles nothing again but this.
+    .target(
+      name: "CVersion",
+      cSettings: [.define("STILLWAVE_COMMIT", to: "\"\(Context.environment["STILLWAVE_COMMIT"] ?? "")\"")]),
+
     // The vocabulary that the siblings share.
     .target(name: "Terms", swiftSettings: strict),
     // The eight siblings, which never import each other.
@@ -106,7 +111,7 @@ let package = Package(
       name: "stillwave",
       dependencies: [
         "Terms", "AudioIO", "AudioService", "Denoise", "HTTP", "Jobs", "Labels", "Media", "Processing", "Storage",
-        "Waveform", "Webhooks", "Workers", "CLinux",
+        "Waveform", "Webhooks", "Workers", "CLinux", "CVersion",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CVersion
 import Dispatch
 import Processing
 
@@ -6,13 +7,18 @@ struct Stillwave: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "stillwave",
     abstract: "Draws waveforms of recordings and removes their noise, as a service or file by file.",
-    version: "0.1.0",
+    version: version,
     subcommands: [
       ServeCommand.self, WaveformCommand.self, SpectrogramCommand.self, DenoiseCommand.self, WatchCommand.self,
       NoiseRegionsCommand.self, NoiseProfileCommand.self, LabelsCommand.self, WorkerCommand.self,
       WorkerTemplateCommand.self, ReaderCommand.self, RunFencedCommand.self,
       BackupCommand.self, RestoreCommand.self, CheckCommand.self, MoveCommand.self, KeysCommand.self,
     ])
+
+  private static var version: String {
+    let commit = unsafe String(cString: stillwave_commit())
+    return "0.1.0" + (commit.isEmpty ? "" : " (\(commit))")
+  }
 }
 
 /// The program's entry point. ArgumentParser's own is asynchronous and starts threads before a command runs, but a
