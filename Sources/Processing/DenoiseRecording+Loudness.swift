@@ -27,10 +27,10 @@ extension DenoiseRecording {
       (latest.fraction, latest.readyFrames) = (fraction, ready)
       progress(latest)
     }
-    var outcome = try DenoiseRecording(
-      source: source, output: between, pyramid: nil, parameters: parameters, limits: limits,
-      usesSecondThread: usesSecondThread, measuring: pair
-    ).run { step in
+    var cleaning = self
+    (cleaning.output, cleaning.opened.output, cleaning.pyramid, cleaning.encoding) = (between, nil, nil, nil)
+    (cleaning.measuring, cleaning.findsNoiseRegions, cleaning.isDurable) = (pair, false, false)
+    var outcome = try cleaning.run { step in
       (latest.totalFrames, latest.estimatedFrames) = (step.totalFrames, step.estimatedFrames)
       report(Self.cleaningShare * step.fraction, 0)
     }

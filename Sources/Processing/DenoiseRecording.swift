@@ -11,9 +11,9 @@ import Workers
 struct DenoiseRecording {
   let source: String
   /// The audio file to write.
-  let output: String
+  var output: String
   /// The result's pyramid file; nil for none.
-  let pyramid: String?
+  var pyramid: String?
   var parameters: DenoiseParameters
   var limits = AudioLimits()
   /// Whether to look for noise regions in the result.

@@ -5,6 +5,7 @@ import Loudness
 import SoundFiles
 import Terms
 import Testing
+import Voice
 import Waveform
 import Workers
 
@@ -96,6 +97,29 @@ import Workers
     }
     #expect(silent.loudness?.after.integratedLufs == nil && silent.warnings.map(\.code) == ["loudness_missed"])
     #expect(try decode(folder("out")).allSatisfy { $0 == 0 })
+  }
+
+  @Test("a target changes nothing about where the noise is learned, or how it is removed")
+  func sameWork() throws {
+    try make(AudioFormat(container: .wav, codec: .pcmS16, sampleRate: 16_000, channels: 1))
+    let profile = folder("fan.json")
+    let work = NoiseProfileWork(.region(start: 0.1, end: 0.9), name: nil, output: profile)
+    _ = try LearnNoiseProfile(source: folder("in"), work: work).run { _ in }
+    let known = NoiseRegion(1600..<12_800, sampleRate: 16_000, level: -50, score: 0.9)
+    let weights = VoiceWeights((0..<VoiceWeights.count).map { Float($0 % 7 - 3) / 64 })
+    for (noise, method, source) in [
+      (.profile("kept"), .mmseLSA, .profile("kept")), (nil, .mmseLSA, .region(start: 0.1, end: 0.8)),
+      (nil, .voice, .region(start: 0.1, end: 0.8)),
+    ] as [(NoiseSource?, DenoiseMethod, NoiseSource)] {
+      let parameters = DenoiseParameters(noise: noise, settings: DenoiseSettings(method: method, reductionDB: 18))
+      let recording = DenoiseRecording(
+        source: folder("in"), output: folder("out"), pyramid: nil, parameters: parameters, profilePath: profile,
+        knownRegions: [known], weights: method == .voice ? weights : nil)
+      let plain = try recording.run { _ in }
+      let outcome = try recording.run(toLoudness: -16, isLossy: nil) { _ in }
+      #expect(outcome.noise?.source == source && plain.noise?.source == source)
+      #expect(outcome.voice == plain.voice && (plain.voice.map { $0.kept < 1 } ?? (method != .voice)))
+    }
   }
 
   @Test("the level of the noise is that of its region before, and lower after, with or without a target")
