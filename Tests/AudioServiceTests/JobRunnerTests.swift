@@ -157,7 +157,8 @@ import Testing
     #expect(made.derivedFrom == Derivation(recording: source.id, job: job.id, operation: "denoise"))
     let result = try #require(RowJSON.value(JobResult.self, from: ended.result))
     let noise = NoiseUsed(.quantile(0.2), adapted: nil)
-    #expect(result == JobResult(recording: made.id, noise: noise, link: .all, clippedSamples: 3))
+    #expect(
+      result == JobResult(recording: made.id, noise: noise, link: .all, clippedSamples: 3, warnings: made.warnings))
   }
 
   @Test func aFailedDenoiseJobRemovesItsRecording() async throws {

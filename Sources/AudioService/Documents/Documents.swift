@@ -113,6 +113,7 @@ struct JobDocument: Encodable, Sendable {
     var noiseLevel: NoiseLevelsDocument?
     var voice: VoiceUsed?
     var loudness: LoudnessChangeDocument?
+    var warnings: [Warning]?
     var measured: LoudnessDocument?
   }
 
@@ -163,6 +164,7 @@ struct JobDocument: Encodable, Sendable {
         noiseLevel: result.noiseLevel.map(NoiseLevelsDocument.init),
         voice: result.voice,
         loudness: result.loudness.map(LoudnessChangeDocument.init),
+        warnings: result.warnings,
         measured: result.measured.map(LoudnessDocument.init))
     }
     error = RowJSON.value(JobError.self, from: job.error).map {

@@ -59,7 +59,7 @@ enum DenoiseJob: JobDefinition {
       JobResult(
         recording: output, noise: cleaned.noise, profile: cleaned.profile, link: cleaned.link,
         clippedSamples: cleaned.clippedSamples, noiseLevel: cleaned.noiseLevel, voice: cleaned.voice,
-        loudness: cleaned.loudness)
+        loudness: cleaned.loudness, warnings: warnings)
     }
   }
 

@@ -22,6 +22,8 @@ package struct JobResult: Codable, Sendable, Equatable {
   package var voice: VoiceUsed?
   /// The loudness before and after, if there was a target.
   package var loudness: LoudnessChange?
+  /// What the result lacks or should be looked at for; also in the new recording.
+  package var warnings: [Warning]?
   /// The loudness of the recording, as a job of kind `loudness` measured it.
   package var measured: MeasuredLoudness?
 
@@ -29,8 +31,10 @@ package struct JobResult: Codable, Sendable, Equatable {
   package init(
     recording: RecordingID, noise: NoiseUsed? = nil, profile: PowerSpectrum? = nil,
     link: ChannelLink? = nil, clippedSamples: Int64? = nil, noiseLevel: NoiseLevels? = nil,
-    voice: VoiceUsed? = nil, loudness: LoudnessChange? = nil, measured: MeasuredLoudness? = nil
+    voice: VoiceUsed? = nil, loudness: LoudnessChange? = nil, warnings: [Warning]? = nil,
+    measured: MeasuredLoudness? = nil
   ) {
+    self.warnings = warnings
     self.voice = voice
     (self.noiseLevel, self.loudness, self.measured) = (noiseLevel, loudness, measured)
     self.recording = recording

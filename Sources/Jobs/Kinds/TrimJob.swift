@@ -44,7 +44,7 @@ package enum TrimJob: JobDefinition {
       noiseRegions: trimmed.noiseRegions, lacksPictures: trimmed.lacksPictures)
     let labels = try labelTracks(outcome)
     let warnings = try self.warnings(trimmed, outcome) + Warning.ofLabels(leftOut: labels.leftOut)
-    return try outcome.keep(made, warnings, adding: labels.tracks) { JobResult(recording: $0) }
+    return try outcome.keep(made, warnings, adding: labels.tracks) { JobResult(recording: $0, warnings: warnings) }
   }
 
   /// The tracks of the source, cut to the part that is kept. A track without a label there is kept too, as the user
