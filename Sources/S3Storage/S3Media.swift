@@ -7,7 +7,7 @@ package struct S3Media: Sendable {
   /// The folders of this node's disk.
   package let disk: MediaStore
   /// The disk for files in progress.
-  package let scratch: S3Scratch
+  package let scratch: Scratch
   /// The recordings' files.
   package let blobs: S3Blobs
   /// The bytes of uploads.
@@ -43,7 +43,7 @@ package struct S3Media: Sendable {
     cache = try BlockCache(
       directory: directory + "/cache", limitBytes: cacheBytes, spareBytes: spareBytes, client: client,
       expecting: { (key) throws(StorageError) in try catalog.content(of: key) })
-    scratch = S3Scratch(disk, sharedWith: cache)
+    scratch = Scratch(disk, sharedWith: cache)
     blobs = S3Blobs(client, inspector: inspector, cache: cache, catalog: catalog, identity: identity)
     let cache = cache
     spool = S3Spool(

@@ -129,19 +129,15 @@ import Testing
   }
 
   @Test func theDiskIsLookedAtOncePerSecondWhateverTheNumberOfReports() async throws {
-    var disk: TestDisk?
+    let disk = TestDisk()
     let bench = try TestBench(
       script: "i=0; while [ $i -lt 500 ]; do progress 0.5; i=$((i + 1)); done; finish",
-      scratch: { store in
-        let watched = TestDisk(store)
-        disk = watched
-        return watched
-      })
+      scratch: disk.scratch)
     let start = ContinuousClock.now
     let job = try bench.waveformJob()
     bench.runner.submit(job)
     #expect(try await bench.finished(job.id).state == .succeeded)
-    let looks = try #require(disk).looks.load(ordering: .relaxed)
+    let looks = disk.looks.load(ordering: .relaxed)
     #expect((1...1 + Int((.now - start) / .seconds(1))).contains(looks), "\(looks)")
   }
 

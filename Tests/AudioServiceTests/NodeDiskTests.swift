@@ -20,7 +20,7 @@ import Testing
     let blobs: FailingBlobs
 
     init(script: String = "finish", isShared: Bool = true) throws {
-      var madeDisk: TestDisk?
+      let disk = TestDisk()
       var madeBlobs: FailingBlobs?
       bench = try TestBench(
         script: script, holder: LeaseHolder(terms: isShared ? LeaseHolder.Terms() : nil)
@@ -31,11 +31,9 @@ import Testing
         madeBlobs = blobs
         return blobs
       } scratch: {
-        let disk = TestDisk($0)
-        madeDisk = disk
-        return disk
+        disk.scratch($0)
       }
-      (disk, blobs) = (try #require(madeDisk), try #require(madeBlobs))
+      (self.disk, blobs) = (disk, try #require(madeBlobs))
     }
 
     func submit() throws -> Job {

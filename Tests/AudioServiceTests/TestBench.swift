@@ -37,7 +37,7 @@ final class TestBench: Sendable {
     script: String = "finish", in folder: TemporaryFolder? = nil, holder: LeaseHolder = LeaseHolder(),
     _ change: (inout Configuration) -> Void = { _ in },
     engine: (any SQLEngine) -> any SQLEngine = { $0 },
-    blobs: (MediaStore) -> any Blobs = { $0 }, scratch: (MediaStore) -> any Scratch = { $0 }
+    blobs: (MediaStore) -> any Blobs = { $0 }, scratch: (MediaStore) -> Scratch = { Scratch($0) }
   ) throws {
     let folder = try folder ?? TemporaryFolder()
     self.folder = folder

@@ -81,7 +81,7 @@ import Workers
       maximumQueued: 9, maximumQueuedPerClient: 9, reservedDiskBytes: 0, maximumConversionBytes: 0)
     let work = WorkQueue(label: "told")
     runner = JobRunner(
-      settings, catalog: catalog, blobs: store, scratch: store, work: work, storeWork: StoreQueue(on: work),
+      settings, catalog: catalog, blobs: store, scratch: Scratch(store), work: work, storeWork: StoreQueue(on: work),
       log: NoLog()
     ) {
       JobError(title: "failed", status: 500, detail: $0.detail, code: $0.code)

@@ -31,7 +31,8 @@ private func run(data: String, program: String, name: String, seconds: Double, a
     maximumQueued: 1000, maximumQueuedPerClient: 1000, reservedDiskBytes: 0, maximumConversionBytes: 1 << 30)
   let work = WorkQueue(label: "node")
   let runner = JobRunner(
-    settings, catalog: catalog, blobs: store, scratch: store, work: work, storeWork: StoreQueue(on: work), log: NoLog()
+    settings, catalog: catalog, blobs: store, scratch: Scratch(store), work: work, storeWork: StoreQueue(on: work),
+    log: NoLog()
   ) {
     JobError(title: "failed", status: 500, detail: $0.detail, code: $0.code)
   }

@@ -214,7 +214,7 @@ import Testing
     let test = try CacheTest()
     let free = Mutex<Int64>(10_000_000)
     let cache = try test.cache(freeBytes: { free.withLock { $0 } })
-    let scratch = S3Scratch(
+    let scratch = Scratch(
       try MediaStore(scratch: test.folder.path + "/scratch"), sharedWith: cache, freeBytes: { free.withLock { $0 } })
     let key = try await test.put(content)
     try await test.blocking {

@@ -169,7 +169,7 @@ import Testing
   @Test("a check of the disk writes into the cache's folder, makes what is missing of it, and fails if it can't")
   func check() throws {
     let test = try CacheTest()
-    let scratch = S3Scratch(try MediaStore(scratch: test.folder.path + "/scratch"), sharedWith: try test.cache())
+    let scratch = Scratch(try MediaStore(scratch: test.folder.path + "/scratch"), sharedWith: try test.cache())
     #expect(throws: Never.self) { try scratch.checkReceiving() }
     try FileManager.default.removeItem(atPath: test.directory)
     #expect(throws: Never.self) { try scratch.checkReceiving() }

@@ -20,7 +20,7 @@ final class Context: Sendable {
   /// How clients are sent to the bucket; nil if they aren't.
   let redirects: S3Redirects?
   let blobs: any Blobs
-  let scratch: any Scratch
+  let scratch: Scratch
   let spool: any UploadSpool
   let runner: JobRunner
   let probes: ProbeLane

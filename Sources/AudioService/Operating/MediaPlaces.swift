@@ -4,7 +4,7 @@ import Storage
 /// Where the recordings' files and the files in progress are: in a folder, or in a bucket and on this node's own disk.
 struct MediaPlaces: Sendable {
   let blobs: any Blobs
-  let scratch: any Scratch
+  let scratch: Scratch
   let spool: any UploadSpool
   let descriptions: any DescriptionStore
   /// The folder with everything; nil with a bucket.
@@ -15,8 +15,8 @@ struct MediaPlaces: Sendable {
   private let disk: MediaStore
 
   /// Everything in one folder. `blobs` and `scratch` replace what jobs and handlers see of it, for tests.
-  init(_ store: MediaStore, blobs: (any Blobs)? = nil, scratch: (any Scratch)? = nil) {
-    (self.blobs, self.scratch) = (blobs ?? store, scratch ?? store)
+  init(_ store: MediaStore, blobs: (any Blobs)? = nil, scratch: Scratch? = nil) {
+    (self.blobs, self.scratch) = (blobs ?? store, scratch ?? Scratch(store))
     (spool, descriptions) = (store, store)
     (folder, bucket, disk) = (store, nil, store)
   }

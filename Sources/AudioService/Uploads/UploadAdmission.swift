@@ -6,7 +6,7 @@ import Workers
 /// Decides what may be uploaded, directly or resumably, by length, free disk space, room in the queue, and content.
 struct UploadAdmission: Sendable {
   let configuration: Configuration
-  let scratch: any Scratch
+  let scratch: Scratch
   let runner: JobRunner
   let probes: ProbeLane
   let work: WorkQueue

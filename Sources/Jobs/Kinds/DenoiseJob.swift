@@ -25,7 +25,7 @@ enum DenoiseJob: JobDefinition {
     return (work: .denoise(work), source: source)
   }
 
-  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ scratch: any Scratch) throws {
+  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ scratch: Scratch) throws {
     guard let name = profile(of: attempt.job) else { return }
     guard let id = KeptProfileID(name),
       let profile = try catalog.of(attempt.job.tenant).noiseProfile(id, evenDeleted: true)

@@ -41,7 +41,7 @@ package struct EarlyWaveform: Sendable {
 
   /// Inserts the recording with its waveform, once its files are durable. Returns the job, which has succeeded.
   package func insert(
-    _ recording: Recording, into catalog: TenantCatalog, _ scratch: any Scratch, answer: StoredResponse?,
+    _ recording: Recording, into catalog: TenantCatalog, _ scratch: Scratch, answer: StoredResponse?,
     spending uploadToken: UploadToken?, within limits: StoredLimits?
   ) throws(StorageError) -> Job {
     try catalog.insert(

@@ -19,7 +19,7 @@ protocol JobDefinition {
 
   /// Writes the files besides the source that the worker reads into the attempt's folder. Throws `.noiseProfileIsGone`
   /// if one of them can't be made.
-  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ scratch: any Scratch) throws
+  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ scratch: Scratch) throws
 
   /// Returns whether this node has what the job needs.
   static func suits(_ job: Job, _ settings: WorkerSettings) -> Bool
@@ -30,7 +30,7 @@ protocol JobDefinition {
 }
 
 extension JobDefinition {
-  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ scratch: any Scratch) throws {}
+  static func prepare(_ attempt: JobAttempt, _ catalog: Catalog, _ scratch: Scratch) throws {}
 
   static func suits(_ job: Job, _ settings: WorkerSettings) -> Bool { true }
 }

@@ -10,7 +10,7 @@ struct JobOutcome {
   let request: WorkerRequest
   let catalog: Catalog
   let blobs: any Blobs
-  let scratch: any Scratch
+  let scratch: Scratch
   let settings: JobSettings
 
   /// What the recording's tenant may store. The service's own work replaces what has been damaged, and isn't limited.

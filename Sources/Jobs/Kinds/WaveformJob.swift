@@ -89,7 +89,7 @@ enum WaveformJob: JobDefinition {
 
   /// Returns the tracks in a file that a worker has written; none if there is no such file.
   static func embeddedTracks(
-    of recording: RecordingID, in path: String, _ scratch: any Scratch, at time: Timestamp
+    of recording: RecordingID, in path: String, _ scratch: Scratch, at time: Timestamp
   ) throws(StorageError) -> [(track: LabelTrack, chunks: [LabelChunk])] {
     guard let bytes = try scratch.disk.contents(ofWorkFile: path, limit: Int64(EmbeddedLabels.documentLimit)),
       // Only a decoder that was taken over writes something else.

@@ -8,13 +8,13 @@ struct JobPreparation: Sendable {
   let settings: JobSettings
   let catalog: Catalog
   let blobs: any Blobs
-  let scratch: any Scratch
+  let scratch: Scratch
   let log: any JobLog
   private let storeLog: RateLimitedLog
   /// If there are others, a job that this disk fails isn't a failure.
   private let disk: NodeDisk?
 
-  init(settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: any Scratch, log: any JobLog) {
+  init(settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: Scratch, log: any JobLog) {
     (self.settings, self.catalog, self.blobs, self.scratch, self.log) = (settings, catalog, blobs, scratch, log)
     storeLog = RateLimitedLog(log, catalog.clock)
     disk =

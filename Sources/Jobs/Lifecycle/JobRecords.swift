@@ -8,7 +8,7 @@ struct JobRecords: Sendable {
   let settings: JobSettings
   let catalog: Catalog
   let blobs: any Blobs
-  let scratch: any Scratch
+  let scratch: Scratch
   let live: LiveJobs
   let log: any JobLog
   /// Whether the service is stopping, which breaks off what waits for the store.

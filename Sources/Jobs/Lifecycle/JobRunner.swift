@@ -45,7 +45,7 @@ package final class JobRunner: Sendable {
   package let live: LiveJobs
   private let settings: JobSettings
   let catalog: Catalog
-  let scratch: any Scratch
+  let scratch: Scratch
   let work: WorkQueue
   private let storeWork: StoreQueue
   let log: any JobLog
@@ -72,7 +72,7 @@ package final class JobRunner: Sendable {
 
   /// Creates a queue without jobs. `jobError` returns the error to store in the row of a failed job.
   package init(
-    _ settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: any Scratch, work: WorkQueue,
+    _ settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: Scratch, work: WorkQueue,
     storeWork: StoreQueue, log: any JobLog,
     jobError: @escaping @Sendable (WorkerFailure) -> JobError
   ) {

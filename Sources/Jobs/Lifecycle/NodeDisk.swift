@@ -5,13 +5,13 @@ import Terms
 /// A node's own disk for files in progress, as far as it decides whether the node may begin jobs: another node's may be
 /// fine. Thread-safe.
 final class NodeDisk: Sendable {
-  private let scratch: any Scratch
+  private let scratch: Scratch
   private let reservedBytes: Int64
   private let clock: Clock
   private let wasFineAt = Mutex<Clock.Instant?>(nil)
 
   /// Looks at the disk of `scratch`, of which `reservedBytes` must stay free.
-  init(_ scratch: any Scratch, reservedBytes: Int64, _ clock: Clock) {
+  init(_ scratch: Scratch, reservedBytes: Int64, _ clock: Clock) {
     (self.scratch, self.reservedBytes, self.clock) = (scratch, reservedBytes, clock)
   }
 
