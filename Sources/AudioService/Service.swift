@@ -213,7 +213,7 @@ package final class Service: Sendable {
     do {
       if let bucket = context.media.bucket { return try removeUnneeded(in: bucket, context.heldKeys) }
       guard let store = context.media.folder else { return true }
-      var count = try GarbageCollection(catalog: catalog, store: store).run()
+      var count = try context.blobs.removeGarbage(of: catalog)
       if catalog.isShared { count += try SharedUpkeep(catalog: catalog, store: store).run(createdSince: start) }
       if count > 0 { context.log.notice("removed files that are no longer needed", ["files": "\(count)"]) }
     } catch {

@@ -143,8 +143,8 @@ extension S3Media {
   /// The figures of the store and the cache in Prometheus' text format.
   package var metricsText: String {
     var state = S3Figures.State()
-    (state.isFailing, state.isFull) = (blobs.client.isFailing, blobs.client.isFull)
-    (state.cacheBytes, state.cacheLimitBytes) = (blobs.cache.cost, blobs.cache.limitBytes)
-    return blobs.client.figures.text(state)
+    (state.isFailing, state.isFull) = (store.client.isFailing, store.client.isFull)
+    (state.cacheBytes, state.cacheLimitBytes) = (cache.cost, cache.limitBytes)
+    return store.client.figures.text(state)
   }
 }

@@ -3,13 +3,15 @@ import Storage
 /// The media of a node in a bucket: the objects and their cache, and unfinished uploads.
 package struct S3Media: Sendable {
   private let catalog: Catalog
-  private let cache: BlockCache
+  let cache: BlockCache
   /// The folders of this node's disk.
   package let disk: MediaStore
   /// The disk for files in progress.
   package let scratch: Scratch
   /// The recordings' files.
-  package let blobs: S3Blobs
+  package let store: BucketStore
+  /// What may be put and removed of them.
+  package let blobs: Blobs
   /// The bytes of uploads.
   package let spool: S3Spool
 
@@ -44,7 +46,8 @@ package struct S3Media: Sendable {
       directory: directory + "/cache", limitBytes: cacheBytes, spareBytes: spareBytes, client: client,
       expecting: { (key) throws(StorageError) in try catalog.content(of: key) })
     scratch = Scratch(disk, sharedWith: cache)
-    blobs = S3Blobs(client, inspector: inspector, cache: cache, catalog: catalog, identity: identity)
+    store = BucketStore(client, inspector: inspector, cache: cache, catalog: catalog, identity: identity)
+    blobs = Blobs(store, in: nil, of: catalog)
     let cache = cache
     spool = S3Spool(
       client, catalog: catalog, scratch: disk,
@@ -80,9 +83,9 @@ package struct S3Media: Sendable {
 
   /// Makes all that waits for the store fail, within about a second, and what would wait for it fail at once: the
   /// process is about to end.
-  package func endCalls() { blobs.endCalls() }
+  package func endCalls() { store.client.endCalls() }
 
   /// Throws if the bucket hasn't been readable for some seconds, refuses requests, or was replaced (`.otherMedia`).
   /// Blocks for less than a second.
-  package func check() throws(StorageError) { try blobs.checkUsable() }
+  package func check() throws(StorageError) { try store.checkUsable() }
 }

@@ -17,7 +17,7 @@ package struct S3Redirects: Sendable {
   package var origin: String { "\(bucket.scheme)://\(bucket.host)" }
 }
 
-extension S3Blobs {
+extension BucketStore {
   /// Returns a URL by which anyone can GET an object for `seconds`, at most those of `redirects`; nil if the store
   /// fails, or doesn't have the object with this length. `fields` are of the store's answer, such as `content-type`,
   /// and replace those that it would have. Blocks; costs a request unless the cache has the whole object.

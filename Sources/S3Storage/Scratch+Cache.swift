@@ -1,8 +1,8 @@
 import Storage
 
 extension Scratch {
-  /// The disk of a node for files in progress, which its cache shares: what the cache can evict counts as free, and room
-  /// that is reserved for fetches doesn't. `freeBytes` is the disk's free space, for tests.
+  /// The disk of a node for files in progress, which its cache shares: what the cache can evict counts as free, and
+  /// room that is reserved for fetches doesn't. `freeBytes` is the disk's free space, for tests.
   init(_ disk: MediaStore, sharedWith cache: BlockCache, freeBytes: (@Sendable () -> Int64)? = nil) {
     self.init(
       disk,

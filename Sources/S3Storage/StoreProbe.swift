@@ -113,8 +113,3 @@ final class StoreProbe: Sendable {
     users.noteRoom()
   }
 }
-
-extension StorageError {
-  /// Whether a store that fails like this may work in a moment.
-  var isTransient: Bool { if case .storeUnreachable = self { true } else { false } }
-}

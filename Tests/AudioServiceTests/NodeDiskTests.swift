@@ -17,17 +17,17 @@ import Testing
   private struct Node {
     let bench: TestBench
     let disk: TestDisk
-    let blobs: FailingBlobs
+    let blobs: FailingStore
 
     init(script: String = "finish", isShared: Bool = true) throws {
       let disk = TestDisk()
-      var madeBlobs: FailingBlobs?
+      var madeBlobs: FailingStore?
       bench = try TestBench(
         script: script, holder: LeaseHolder(terms: isShared ? LeaseHolder.Terms() : nil)
       ) {
         $0.storePauseSeconds = 0.001
-      } blobs: {
-        let blobs = FailingBlobs($0)
+      } objects: {
+        let blobs = FailingStore($0)
         madeBlobs = blobs
         return blobs
       } scratch: {

@@ -32,7 +32,8 @@ import Testing
     let refused = try await bench.tus.patch(upload, at: 0, "RIFF")
     #expect(refused.status == status && refused.says(code))
     let later = Context(
-      bench.configuration, access: bench.context.access, catalog: bench.catalog, media: MediaPlaces(bench.store),
+      bench.configuration, access: bench.context.access, catalog: bench.catalog,
+      media: MediaPlaces(bench.store, bench.catalog),
       work: WorkQueue(label: "later"),
       log: ServiceLog(bench.logged.logger))
     let answer = try await AudioService.responder(later) { error, _ in problem(for: error).response() }.respond(

@@ -8,7 +8,7 @@ import Testing
 /// Resumable uploads to a store on another machine, which other nodes use too.
 @Suite struct RemoteUploadTests {
   private let bench: TestBench
-  private let blobs: FailingBlobs
+  private let blobs: FailingStore
   private let spool: RemoteSpool
   private let uploads: UploadSessionTable
   private let clock = TestClock()
@@ -21,16 +21,16 @@ import Testing
     let spool = RemoteSpool(bench.store)
     self.spool = spool
     blobs.adopting.withLock { $0 = { () throws(StorageError) in spool.pass(.adoption) } }
-    uploads = Self.uploads(of: bench, blobs, spool, storeWork: StoreQueue(threads: 3, waitingLimit: 2))
+    uploads = Self.uploads(of: bench, spool, storeWork: StoreQueue(threads: 3, waitingLimit: 2))
   }
 
   private static func uploads(
-    of bench: TestBench, _ blobs: FailingBlobs, _ spool: RemoteSpool, storeWork: StoreQueue
+    of bench: TestBench, _ spool: RemoteSpool, storeWork: StoreQueue
   ) -> UploadSessionTable {
     let context = bench.context
     return UploadSessionTable(
       .init(
-        configuration: bench.configuration, catalog: bench.catalog, blobs: blobs, spool: spool,
+        configuration: bench.configuration, catalog: bench.catalog, blobs: context.blobs, spool: spool,
         admission: context.admission, metrics: context.metrics, accounts: context.accounts, storeWork: storeWork,
         heldKeys: context.heldKeys),
       clock: context.deletionClock, work: context.work, log: context.log)
@@ -198,7 +198,7 @@ import Testing
 
   @Test("a request whose end can't wait for the store has ended: what it sent counts, and it sends no more")
   func refusedEnd() async throws {
-    let uploads = Self.uploads(of: bench, blobs, spool, storeWork: StoreQueue(threads: 3, waitingLimit: 0))
+    let uploads = Self.uploads(of: bench, spool, storeWork: StoreQueue(threads: 3, waitingLimit: 0))
     var digest = MessageDigest(.sha1)
     digest.update(Array("RIFF".utf8).span)
     let checksum = UploadChecksum(algorithm: .sha1, bytes: digest.bytes())

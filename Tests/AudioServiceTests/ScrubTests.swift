@@ -22,7 +22,7 @@ import Testing
     let bench = bench ?? self.bench
     let table = bench.context.waveforms
     return Scrub(
-      bench.catalog, bench.store, every: seconds, log: ServiceLog(bench.logged.logger),
+      bench.catalog, bench.context.objects, every: seconds, log: ServiceLog(bench.logged.logger),
       giveUp: { [giver] id, loss throws(StorageError) in
         giver.thread.withLock { $0 = pthread_self() }
         try table.giveUp(id, loss)
@@ -114,7 +114,7 @@ import Testing
     let recording = try bench.recording()
     let key = ObjectKey(recording.id, "working-1.wav")
     try Data("copy".utf8).write(to: URL(fileURLWithPath: bench.store.path(of: key)))
-    let sha256 = try #require(try bench.store.storedSHA256(of: key) { _ in true })
+    let sha256 = try #require(try bench.store.objects.sha256(of: "\(key)", inPieces: true) { _ in true })
     try bench.catalog.update(recording.id) {
       $0.waveformState = .ready
       $0.noteWorkingCopy(StoredFile(key: key, bytes: 4, sha256: isIntact ? sha256 : String(repeating: "0", count: 64)))
@@ -130,8 +130,11 @@ import Testing
   @Test("if the store doesn't answer, the next look goes on there")
   func unreachable() throws {
     let recording = try bench.recording()
-    let blobs = FailingBlobs(bench.store)
-    let scrub = Scrub(bench.catalog, blobs, every: 30 * Self.day, log: ServiceLog(bench.logged.logger)) { _, _ in }
+    let blobs = FailingStore(bench.store.objects)
+    let scrub = Scrub(
+      bench.catalog, blobs, every: 30 * Self.day,
+      log: ServiceLog(bench.logged.logger)
+    ) { _, _ in }
     blobs.fetching.withLock { $0 = (.storeUnreachable(detail: ""), nil) }
     try flip(recording)
     #expect(throws: StorageError.self) { try scrub.sweep(at: .now + 31 * Self.day) }

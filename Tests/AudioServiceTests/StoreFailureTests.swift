@@ -13,7 +13,7 @@ import Testing
 @Suite struct StoreFailureTests {
   private static let outage = StorageError.storeUnreachable(detail: "no answer in time")
   private let bench: TestBench
-  private let blobs: FailingBlobs
+  private let blobs: FailingStore
 
   private init(workers: Int = 1, pauseSeconds: Double = 0.001) throws {
     (bench, blobs) = try TestBench.failingStore {

@@ -37,7 +37,7 @@ final class TestBench: Sendable {
     script: String = "finish", in folder: TemporaryFolder? = nil, holder: LeaseHolder = LeaseHolder(),
     _ change: (inout Configuration) -> Void = { _ in },
     engine: (any SQLEngine) -> any SQLEngine = { $0 },
-    blobs: (MediaStore) -> any Blobs = { $0 }, scratch: (MediaStore) -> Scratch = { Scratch($0) }
+    objects: (FolderStore) -> any ObjectStore = { $0 }, scratch: (MediaStore) -> Scratch = { Scratch($0) }
   ) throws {
     let folder = try folder ?? TemporaryFolder()
     self.folder = folder
@@ -65,7 +65,8 @@ final class TestBench: Sendable {
     catalog = Catalog(engine: engine(database), holder: holder, clock: configuration.clock)
     context = Context(
       configuration, access: try Access(configuration) { [catalog] in catalog.time }, catalog: catalog,
-      media: MediaPlaces(store, blobs: blobs(store), scratch: scratch(store)), work: work, log: log)
+      media: MediaPlaces(store, catalog, objects: objects(store.objects), scratch: scratch(store)), work: work, log: log
+    )
     responder = AudioService.responder(context) { error, request in
       let problem = problem(for: error)
       log.answered(request, with: problem, for: error)
@@ -172,7 +173,7 @@ final class TestBench: Sendable {
     let file = try store.receive()
     try file.append(Array(text.utf8).span)
     let id = RecordingID()
-    let stored = try store.adopt(file, as: id, name: "audio.wav")
+    let stored = try store.objects.adopt(file, as: id, name: "audio.wav")
     let recording = Recording(
       id: id, name: name, bytes: stored.bytes, sha256: stored.sha256,
       format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 2, frames: 60_000),

@@ -41,7 +41,7 @@ import Workers
     let bench = try TestBench()
     let recording = try growing(bench) { token, id in
       try bench.store.makeFolder(of: id)
-      return bench.store.localFile(token.waveformKey(of: id)).path
+      return bench.store.objects.localFile(token.waveformKey(of: id)).path
     }
     let response = try await bench.respond(.get, "/v1/recordings/\(recording.id)/waveform?scale=256")
     #expect(response.status == .ok)
@@ -66,9 +66,9 @@ import Workers
     _ bench: TestBench, openFile: @escaping @Sendable (String) throws(WaveformError) -> PyramidFile
   ) -> WaveformTable {
     let repairs = WaveformRepairs(
-      catalog: bench.catalog, blobs: bench.store, runner: bench.runner, log: ServiceLog(bench.logged.logger))
+      catalog: bench.catalog, blobs: bench.context.blobs, runner: bench.runner, log: ServiceLog(bench.logged.logger))
     return WaveformTable(
-      catalog: bench.catalog, blobs: bench.store, disk: bench.store, live: bench.runner.live,
+      catalog: bench.catalog, objects: bench.context.objects, disk: bench.store, live: bench.runner.live,
       work: StoreQueue(on: WorkQueue(label: "table")), localWork: WorkQueue(label: "disk"), repairs: repairs,
       readers: bench.context.readers, openFile: openFile)
   }
@@ -82,9 +82,9 @@ import Workers
     defer { gate.signal() }
     store.start { gate.wait() }
     let repairs = WaveformRepairs(
-      catalog: bench.catalog, blobs: blobs, runner: bench.runner, log: ServiceLog(bench.logged.logger))
+      catalog: bench.catalog, blobs: bench.context.blobs, runner: bench.runner, log: ServiceLog(bench.logged.logger))
     let table = WaveformTable(
-      catalog: bench.catalog, blobs: blobs, disk: bench.store, live: bench.runner.live, work: store,
+      catalog: bench.catalog, objects: blobs, disk: bench.store, live: bench.runner.live, work: store,
       localWork: WorkQueue(label: "disk"), repairs: repairs, readers: bench.context.readers)
     blobs.atHand.withLock { $0 = true }
     let waveform = try await table.open(recording.id)

@@ -76,7 +76,7 @@ import Workers
     let file = try store.receive()
     try file.append(Array("RIFF".utf8).span)
     let (id, output) = (RecordingID(), RecordingID())
-    let stored = try store.adopt(file, as: id, name: "audio.wav")
+    let stored = try store.objects.adopt(file, as: id, name: "audio.wav")
     let format = SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 2, frames: 1000)
     let waveform = Job(kind: .waveform, recording: id)
     try catalog.insert(
@@ -143,7 +143,7 @@ import Workers
     }
     // That something was lost at all.
     #expect(losses > 0 && attempts == jobs.count + losses)
-    try GarbageCollection(catalog: catalog, store: store).run()
+    try Blobs(store, of: catalog).removeGarbage(of: catalog)
     for recording in try catalog.recordings(limit: 99) {
       let files = try FileManager.default.contentsOfDirectory(atPath: store.folder(of: recording.id)).sorted()
       // The process that was killed may not have described its last result, which the next start does.

@@ -81,7 +81,8 @@ import Workers
       maximumQueued: 9, maximumQueuedPerClient: 9, reservedDiskBytes: 0, maximumConversionBytes: 0)
     let work = WorkQueue(label: "told")
     runner = JobRunner(
-      settings, catalog: catalog, blobs: store, scratch: Scratch(store), work: work, storeWork: StoreQueue(on: work),
+      settings, catalog: catalog, blobs: Blobs(store, of: catalog), scratch: Scratch(store), work: work,
+      storeWork: StoreQueue(on: work),
       log: NoLog()
     ) {
       JobError(title: "failed", status: 500, detail: $0.detail, code: $0.code)
@@ -98,7 +99,7 @@ import Workers
     let file = try store.receive()
     try file.append(Array("RIFF".utf8).span)
     let id = RecordingID()
-    let stored = try store.adopt(file, as: id, name: "audio.wav")
+    let stored = try store.objects.adopt(file, as: id, name: "audio.wav")
     let format = SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 1000, channels: 2, frames: 1000)
     let job = Job(kind: .waveform, recording: id)
     try catalog.insert(

@@ -22,7 +22,7 @@ private func run(data: String, program: String, name: String, seconds: Double, a
   let store = try MediaStore(directory: data)
   let catalog = try Catalog(
     path: store.catalogPath, holder: LeaseHolder(name: name, terms: terms, now: { .now + ahead }))
-  catalog.keepDescriptions(in: store) { id, error in print("\(id): \(error)") }
+  catalog.keepDescriptions(in: store.descriptions) { id, error in print("\(id): \(error)") }
   let workers = WorkerSettings(program: program, ffmpeg: "ffmpeg", audioLimits: AudioLimits(), memoryBytes: 1 << 30)
   let settings = JobSettings(
     workers: workers,
@@ -31,7 +31,8 @@ private func run(data: String, program: String, name: String, seconds: Double, a
     maximumQueued: 1000, maximumQueuedPerClient: 1000, reservedDiskBytes: 0, maximumConversionBytes: 1 << 30)
   let work = WorkQueue(label: "node")
   let runner = JobRunner(
-    settings, catalog: catalog, blobs: store, scratch: Scratch(store), work: work, storeWork: StoreQueue(on: work),
+    settings, catalog: catalog, blobs: Blobs(store, of: catalog), scratch: Scratch(store), work: work,
+    storeWork: StoreQueue(on: work),
     log: NoLog()
   ) {
     JobError(title: "failed", status: 500, detail: $0.detail, code: $0.code)

@@ -54,9 +54,10 @@ final class BlobsCluster: Sendable {
     if isBound { bind() }
     let cache = try BlockCache(directory: "\(folder.path)/\(name)", limitBytes: 1 << 30, client: test.client)
     let scratch = try MediaStore(directory: "\(folder.path)/\(name)-scratch")
-    let blobs = S3Blobs(
+    let store = BucketStore(
       test.client, cache: cache, catalog: catalog, partBytes: partBytes, identity: isBound ? identity : nil)
-    return BlobsNode(blobs: blobs, cache: cache, scratch: scratch, catalog: catalog)
+    return BlobsNode(
+      store: store, blobs: Blobs(store, in: nil, of: catalog), cache: cache, scratch: scratch, catalog: catalog)
   }
 
   private let identity = BucketIdentity(id: MediaID().text, bucketName: "s3://sounds/")
@@ -79,7 +80,8 @@ final class BlobsCluster: Sendable {
 
 /// One node: what it does with its store of media.
 struct BlobsNode: Sendable {
-  let blobs: S3Blobs
+  let store: BucketStore
+  let blobs: Blobs
   let cache: BlockCache
   let scratch: MediaStore
   let catalog: Catalog
@@ -112,6 +114,6 @@ struct BlobsNode: Sendable {
 
   /// Returns the bytes of an object; nil if there is none.
   func bytes(_ key: ObjectKey) throws -> [UInt8]? {
-    try blobs.localFile(key).withPath { FileManager.default.contents(atPath: $0).map(Array.init) }
+    try store.localFile(key).withPath { FileManager.default.contents(atPath: $0).map(Array.init) }
   }
 }

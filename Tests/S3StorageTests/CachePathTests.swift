@@ -16,12 +16,12 @@ import Testing
     let (node, content) = (try cluster.node("n1"), content)
     let rights = try await cluster.blocking {
       let key = try #require(try cluster.node("n2").upload(content).audioKey)
-      let file = try node.blobs.localFile(key)
-      #expect(node.blobs.discardCopy(of: key))
+      let file = try node.store.localFile(key)
+      #expect(node.store.discardCopy(of: key))
       let early = CacheTest.contents(file.path) == content
-      let part = try node.blobs.read(key, 100_000..<100_009) == Array(content[100_000..<100_009])
+      let part = try node.store.read(key, 100_000..<100_009) == Array(content[100_000..<100_009])
       let late = CacheTest.contents(file.path) == content
-      let next = try node.blobs.localFile(key)
+      let next = try node.store.localFile(key)
       return [early, part, late, next.path == file.path, next.withPath(CacheTest.contents) == content]
     }
     #expect(rights == [true, true, true, true, true])
@@ -71,10 +71,10 @@ import Testing
       while finds.load(ordering: .relaxed) < 100, round < 100_000 {
         round += 1
         let start = Int64(round % 70) * 4000
-        _ = try node.blobs.read(key, start..<start + 9)
-        let file = try node.blobs.localFile(key)
-        _ = node.blobs.discardCopy(of: key)
-        if round % 2 == 0 { _ = try node.blobs.read(key, 0..<9) }
+        _ = try node.store.read(key, start..<start + 9)
+        let file = try node.store.localFile(key)
+        _ = node.store.discardCopy(of: key)
+        if round % 2 == 0 { _ = try node.store.read(key, 0..<9) }
         withExtendedLifetime(file) {}
       }
     }
@@ -89,28 +89,28 @@ import Testing
     try await cluster.blocking {
       let key = try #require(try cluster.node("n2").upload(content).audioKey)
       let path = node.cache.path(of: key)
-      var held: [LocalFile] = [try node.blobs.localFile(key), try node.blobs.localFile(key)]
-      _ = node.blobs.discardCopy(of: key)
+      var held: [LocalFile] = [try node.store.localFile(key), try node.store.localFile(key)]
+      _ = node.store.discardCopy(of: key)
       held.removeLast()
       #expect(CacheTest.exists(path))
       held = []
       #expect(!CacheTest.exists(path) && !node.cache.has(key))
       // Two may find the same object damaged.
-      held = [try node.blobs.localFile(key)]
-      for _ in 0..<2 { _ = node.blobs.discardCopy(of: key) }
+      held = [try node.store.localFile(key)]
+      for _ in 0..<2 { _ = node.store.discardCopy(of: key) }
       #expect(CacheTest.exists(path))
       held = []
       #expect(!CacheTest.exists(path))
       // Another generation's file isn't the holder's.
-      held = [try node.blobs.localFile(key)]
-      _ = node.blobs.discardCopy(of: key)
-      let next = try node.blobs.localFile(key)
+      held = [try node.store.localFile(key)]
+      _ = node.store.discardCopy(of: key)
+      let next = try node.store.localFile(key)
       held = []
       #expect(next.withPath(CacheTest.contents) == content)
       // Nor is there a file without an object.
-      _ = node.blobs.discardCopy(of: key)
+      _ = node.store.discardCopy(of: key)
       cluster.test.store.empty("sounds")
-      #expect(try node.blobs.localFile(key).withPath(CacheTest.exists) == false)
+      #expect(try node.store.localFile(key).withPath(CacheTest.exists) == false)
       withExtendedLifetime(next) {}
     }
   }
@@ -135,15 +135,15 @@ import Testing
     let (node, other, content) = (try cluster.node("n1"), try cluster.node("n2"), content)
     try await cluster.blocking {
       let keys = try (0..<4).map { _ in try #require(try other.upload(content).audioKey) }
-      _ = try node.blobs.localFile(keys[0])
-      _ = try node.blobs.read(keys[1], 0..<9)
+      _ = try node.store.localFile(keys[0])
+      _ = try node.store.read(keys[1], 0..<9)
       try FileManager.default.removeItem(atPath: cluster.folder.path + "/n1" + name)
-      #expect(try node.blobs.read(keys[1], 200_000..<200_009) == Array(content[200_000..<200_009]))
-      for key in keys { #expect(try node.blobs.localFile(key).withPath(CacheTest.contents) == content) }
+      #expect(try node.store.read(keys[1], 200_000..<200_009) == Array(content[200_000..<200_009]))
+      for key in keys { #expect(try node.store.localFile(key).withPath(CacheTest.contents) == content) }
       // A file that is put becomes the cache's copy even then.
       try FileManager.default.removeItem(atPath: cluster.folder.path + "/n1" + name)
       let put = try #require(try node.upload(content).audioKey)
-      #expect(node.blobs.fileAtHand(put)?.withPath(CacheTest.contents) == content)
+      #expect(node.store.fileAtHand(put)?.withPath(CacheTest.contents) == content)
     }
   }
 

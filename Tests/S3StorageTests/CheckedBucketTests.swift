@@ -245,7 +245,7 @@ struct CheckedBench: Sendable {
     cluster = try BlobsCluster { $0.attempts = 1 }
     node = try cluster.node("a", isBound: true)
     spool = S3Spool(cluster.test.client, catalog: cluster.catalog, scratch: node.scratch, objectBytes: 10)
-    cluster.catalog.keepDescriptions(in: node.blobs) { Issue.record($1, "\($0)") }
+    cluster.catalog.keepDescriptions(in: node.blobs.descriptions) { Issue.record($1, "\($0)") }
   }
 
   func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {

@@ -107,7 +107,7 @@ import Testing
         let second = try cluster.node(RecordingID().text)
         // The sound first, with two requests.
         if let fault { cluster.test.store.fail(.none, .none, fault) }
-        return CacheTest.contents(try second.blobs.localFile(sound).path + ".map")
+        return CacheTest.contents(try second.store.localFile(sound).path + ".map")
       }
     }
     #expect(try await map(after: nil) == [1, 2, 3])

@@ -15,7 +15,7 @@ import Testing
   func lateAttempt() async throws {
     let cluster = try BlobsCluster { $0.attempts = 2 }
     let (first, second) = (try cluster.node("a"), try cluster.node("b"))
-    cluster.catalog.keepDescriptions(in: first.blobs) { Issue.record($1, "\($0)") }
+    cluster.catalog.keepDescriptions(in: first.blobs.descriptions) { Issue.record($1, "\($0)") }
     let (older, newer) = try await cluster.blocking {
       let recording = try first.upload([9, 8, 7])
       cluster.test.store.fail(.postpones)
@@ -26,7 +26,7 @@ import Testing
     #expect(cluster.objects[older.descriptionKey] == older.describedJSON)
     #expect(cluster.objects[newer.descriptionKey] == newer.describedJSON)
     cluster.advance(86_401)
-    try await cluster.blocking { try second.blobs.removeGarbage(of: cluster.catalog) }
+    try await cluster.blocking { _ = try second.blobs.removeGarbage(of: cluster.catalog) }
     #expect(descriptions(of: newer.id, cluster) == [newer.descriptionKey])
     #expect(try cluster.catalog.announcedObjects(of: newer.id) == [])
   }
@@ -35,7 +35,7 @@ import Testing
   func killedNode() async throws {
     let cluster = try BlobsCluster { $0.attempts = 1 }
     let node = try cluster.node("a")
-    cluster.catalog.keepDescriptions(in: node.blobs) { _, _ in }
+    cluster.catalog.keepDescriptions(in: node.blobs.descriptions) { _, _ in }
     let (former, current) = try await cluster.blocking {
       let former = try node.upload([9, 8, 7])
       // Nobody hears of it.
@@ -46,11 +46,11 @@ import Testing
     cluster.advance(86_401)
     cluster.test.store.fail(.refuses(507, code: "QuotaExceeded"))
     await #expect(throws: StorageError.self) {
-      try await cluster.blocking { try node.blobs.removeGarbage(of: cluster.catalog) }
+      try await cluster.blocking { _ = try node.blobs.removeGarbage(of: cluster.catalog) }
     }
     #expect(descriptions(of: former.id, cluster) == [former.descriptionKey])
     cluster.advance(10)
-    try await cluster.blocking { try node.blobs.removeGarbage(of: cluster.catalog) }
+    try await cluster.blocking { _ = try node.blobs.removeGarbage(of: cluster.catalog) }
     #expect(descriptions(of: former.id, cluster) == [current.descriptionKey])
     #expect(try cluster.catalog.announcedObjects(of: former.id) == [])
   }
@@ -60,7 +60,7 @@ import Testing
   func laterNames(isDeleted: Bool) async throws {
     let cluster = try BlobsCluster()
     let (node, catalog) = (try cluster.node("a"), cluster.catalog)
-    catalog.keepDescriptions(in: node.blobs) { Issue.record($1, "\($0)") }
+    catalog.keepDescriptions(in: node.blobs.descriptions) { Issue.record($1, "\($0)") }
     let (recording, later) = try await cluster.blocking {
       let recording = try node.upload([9, 8, 7])
       // The catalog was restored to this moment, at which a job was about to put a waveform.
@@ -72,7 +72,7 @@ import Testing
     }
     func collect() async throws {
       cluster.advance(86_401)
-      try await cluster.blocking { try node.blobs.removeGarbage(of: catalog) }
+      try await cluster.blocking { _ = try node.blobs.removeGarbage(of: catalog) }
     }
     for _ in 0..<2 { try await collect() }
     let waveform = try #require(later.waveformKey)

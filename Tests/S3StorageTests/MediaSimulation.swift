@@ -12,7 +12,7 @@ import Terms
 // lost; a node dies at any call. At any call of the catalog another node may act first, and whatever has been begun may
 // go on much later.
 //
-// What isn't in the histories, because it would break the rules of the layout (S3Blobs): a node that is stopped for a
+// What isn't in the histories, because it would break the rules of the layout (Blobs): a node that is stopped for a
 // day between a row of `garbage` and the PUT that it is about.
 
 /// One history. The same seed makes the same choices, although a collection may take its objects in another order.
@@ -370,7 +370,7 @@ final class MediaSimulation: @unchecked Sendable {
   private func read(_ node: SimulatedNode) throws {
     guard let id = anyRecording(), let key = try node.catalog.recording(id)?.audioKey else { return }
     let expected = audio[id]
-    let found = try node.blobs.localFile(key).withPath(CacheTest.contents)
+    let found = try node.store.localFile(key).withPath(CacheTest.contents)
     // It may have been deleted meanwhile.
     guard let expected, audio[id] != nil else { return }
     if found.map({ isSame($0, expected) }) != true { violations.append("\(key) was read with other bytes") }

@@ -100,7 +100,8 @@ final class SimulatedNode {
 
   let engine: SimulatedEngine
   let catalog: Catalog
-  let blobs: S3Blobs
+  let store: BucketStore
+  let blobs: Blobs
   let spool: S3Spool
   private let scratch: MediaStore
   var work: [Work] = []
@@ -116,9 +117,10 @@ final class SimulatedNode {
     let directory = "\(world.folder.path)/\(name)"
     let cache = try BlockCache(directory: directory, limitBytes: 1 << 30, client: client)
     scratch = try MediaStore(directory: directory + "-scratch")
-    blobs = S3Blobs(client, cache: cache, catalog: catalog, partBytes: 5 << 20, senders: 0)
+    store = BucketStore(client, cache: cache, catalog: catalog, partBytes: 5 << 20, senders: 0)
+    blobs = Blobs(store, in: nil, of: catalog)
     spool = S3Spool(client, catalog: catalog, scratch: scratch, objectBytes: 6 << 20)
-    catalog.keepDescriptions(in: blobs) { _, _ in }
+    catalog.keepDescriptions(in: blobs.descriptions) { _, _ in }
   }
 
   /// The catalog and its descriptions keep each other, and with them files and connections.

@@ -24,7 +24,7 @@ import Testing
         in: test.client.bucket, credentials: try TestStore.source(), settings: S3Settings(), catalog: catalog,
         binding: cluster.binding,
         scratch: cluster.folder.path + "/restored", cacheBytes: 1 << 30, spareBytes: 0)
-      catalog.keepDescriptions(in: media.blobs) { Issue.record($1, "\($0)") }
+      catalog.keepDescriptions(in: media.blobs.descriptions) { Issue.record($1, "\($0)") }
       for _ in 0..<4 {
         _ = try catalog.endLostLeases()
         try media.removeUnneeded()

@@ -39,7 +39,7 @@ import Testing
     for node in [first, second] {
       let read = Mutex<[Int]>([])
       let found = try await cluster.blocking {
-        try node.blobs.storedSHA256(of: key) { count in
+        try node.store.sha256(of: "\(key)", inPieces: true) { count in
           read.withLock { $0.append(count) }
           return true
         }
@@ -47,11 +47,11 @@ import Testing
       #expect(found == Hexadecimal.text(SHA256.digest(of: altered)) && found != recording.sha256)
       #expect(read.withLock { $0 } == [4 << 20, 4 << 20, 1 << 20])
     }
-    #expect(second.blobs.fileAtHand(key) == nil && !second.blobs.isAtHand(key, [0..<1]))
-    #expect(try await cluster.blocking { try second.blobs.storedSHA256(of: key) { _ in false } } == nil)
+    #expect(second.store.fileAtHand(key) == nil && !second.store.isAtHand(key, [0..<1]))
+    #expect(try await cluster.blocking { try second.store.sha256(of: "\(key)", inPieces: true) { _ in false } } == nil)
     await #expect(throws: StorageError.self) {
       try await cluster.blocking {
-        try second.blobs.storedSHA256(of: ObjectKey(RecordingID(), "audio.mp3")) { _ in true }
+        try second.store.sha256(of: "\(ObjectKey(RecordingID(), "audio.mp3"))", inPieces: true) { _ in true }
       }
     }
   }
@@ -73,7 +73,7 @@ import Testing
     #expect(cluster.test.store.uploadCount == 1)
     #expect(try cluster.catalog.announcedObjects(of: key.recording) == [key])
     cluster.advance(86_401)
-    try await cluster.blocking { try node.blobs.removeGarbage(of: cluster.catalog) }
+    try await cluster.blocking { _ = try node.blobs.removeGarbage(of: cluster.catalog) }
     #expect(cluster.test.store.uploadCount == 0)
     #expect(try cluster.catalog.takeMultiparts() == [])
   }
@@ -83,7 +83,7 @@ import Testing
     let cluster = try BlobsCluster { $0.attempts = 1 }
     let (first, second) = (try cluster.node("a"), try cluster.node("b"))
     let failures = Mutex(0)
-    cluster.catalog.keepDescriptions(in: first.blobs) { _, _ in failures.withLock { $0 += 1 } }
+    cluster.catalog.keepDescriptions(in: first.blobs.descriptions) { _, _ in failures.withLock { $0 += 1 } }
     let recording = try await cluster.blocking {
       // The sound and its map are put, the description is not.
       cluster.test.store.fail(.none, .none, .refuses(507, code: "QuotaExceeded"))
@@ -91,14 +91,14 @@ import Testing
     }
     #expect(failures.withLock { $0 } == 1 && cluster.objects[recording.descriptionKey] == nil)
     #expect(try cluster.catalog.announcedObjects(of: recording.id) == [recording.descriptionKey])
-    try await cluster.blocking { try second.blobs.removeGarbage(of: cluster.catalog) }
+    try await cluster.blocking { _ = try second.blobs.removeGarbage(of: cluster.catalog) }
     #expect(cluster.objects[recording.descriptionKey] == nil, "it has a minute")
     cluster.advance(61)
     cluster.test.store.fail(.refuses(507, code: "QuotaExceeded"))
     await #expect(throws: StorageError.self) {
-      try await cluster.blocking { try second.blobs.removeGarbage(of: cluster.catalog) }
+      try await cluster.blocking { _ = try second.blobs.removeGarbage(of: cluster.catalog) }
     }
-    try await cluster.blocking { try second.blobs.removeGarbage(of: cluster.catalog) }
+    try await cluster.blocking { _ = try second.blobs.removeGarbage(of: cluster.catalog) }
     #expect(cluster.objects[recording.descriptionKey] == recording.describedJSON)
     #expect(try cluster.catalog.announcedObjects(of: recording.id) == [])
   }
@@ -109,7 +109,7 @@ import Testing
     let (first, second) = (try cluster.node("a"), try cluster.node("b"))
     let file = try await cluster.blocking {
       let recording = try first.upload([9, 8, 7])
-      return try second.blobs.localFile(ObjectKey(recording.id, "audio.mp3"))
+      return try second.store.localFile(ObjectKey(recording.id, "audio.mp3"))
     }
     #expect(CacheTest.contents(file.path) == [9, 8, 7] && CacheTest.contents(file.path + ".map") == [1, 2, 3])
     #expect(try FileManager.default.contentsOfDirectory(atPath: cluster.folder.path + "/b/incoming") == [])
@@ -130,7 +130,7 @@ import Testing
       for _ in 0..<8 {
         group.addTask {
           try await cluster.blocking {
-            try second.blobs.localFile(key).withPath { CacheTest.contents($0 + ".map") }
+            try second.store.localFile(key).withPath { CacheTest.contents($0 + ".map") }
           }
         }
       }
@@ -185,10 +185,10 @@ import Testing
       let recording = try first.upload([9, 8, 7])
       let key = ObjectKey(recording.id, "audio.mp3")
       let before = cluster.test.store.received.count
-      let looks = [first.blobs.look(at: key), second.blobs.look(at: key), second.blobs.look(at: key.map.map)]
+      let looks = [first.store.look(at: key), second.store.look(at: key), second.store.look(at: key.map.map)]
       #expect(cluster.test.store.received.count == before + 3 && second.cache.cost == 0)
       for _ in 0..<2 { cluster.test.store.fail(.refuses(403, code: "AccessDenied")) }
-      return looks + [second.blobs.look(at: key)]
+      return looks + [second.store.look(at: key)]
     }
     #expect(looks == [.present(bytes: 3), .present(bytes: 3), .absent, .unknown])
   }

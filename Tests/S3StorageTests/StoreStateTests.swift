@@ -14,11 +14,11 @@ import Testing
     let store = cluster.test.store
     let key = try await cluster.blocking { try ObjectKey(first.upload([9, 8, 7]).id, "audio.mp3") }
     func expectUnknown(_ what: Comment) async throws {
-      let look = try await cluster.blocking { second.blobs.look(at: key) }
+      let look = try await cluster.blocking { second.store.look(at: key) }
       #expect(look == .unknown, what)
       await #expect(throws: StorageError.self, what) { try await cluster.blocking { try second.bytes(key) } }
       await #expect(throws: StorageError.self, what) {
-        try await cluster.blocking { try second.blobs.read(key, 0..<1) }
+        try await cluster.blocking { try second.store.read(key, 0..<1) }
       }
     }
     store.rename("sounds", to: "away")
@@ -29,7 +29,7 @@ import Testing
     store.rename("away", to: "sounds")
     for fault in [S3Server.Fault.refuses(404, code: ""), .answers([60, 62], status: 404)] {
       store.fail(fault, fault)
-      #expect(try await cluster.blocking { second.blobs.look(at: key) } == .unknown)
+      #expect(try await cluster.blocking { second.store.look(at: key) } == .unknown)
       store.fail(fault)
       await #expect(throws: S3Error.unavailable(status: 404, code: nil)) {
         try await cluster.test.blocking { try $0.get("\(key)", 0..<1) }
@@ -37,7 +37,7 @@ import Testing
       store.heal()
     }
     #expect(try await cluster.blocking { try second.bytes(key) } == [9, 8, 7])
-    #expect(try await cluster.blocking { second.blobs.look(at: key.map.map) } == .absent)
+    #expect(try await cluster.blocking { second.store.look(at: key.map.map) } == .absent)
   }
 
   @Test("a sound's length is believed if it is its row's, or if two connections say the same")
@@ -49,7 +49,7 @@ import Testing
       ([], .present(bytes: 3)), ([5], .present(bytes: 3)), ([5, 6], .unknown), ([5, 5], .present(bytes: 5)),
     ] as [([Int64], FileLook)] {
       for length in lengths { cluster.test.store.fail(.misstates(length: length)) }
-      #expect(try await cluster.blocking { second.blobs.look(at: key) } == expected, "\(lengths)")
+      #expect(try await cluster.blocking { second.store.look(at: key) } == expected, "\(lengths)")
     }
   }
 
@@ -63,11 +63,11 @@ import Testing
         in: cluster.test.client.bucket, credentials: try TestStore.source(), settings: S3Settings(),
         catalog: cluster.catalog, binding: cluster.binding, scratch: cluster.folder.path + "/b", cacheBytes: 1 << 30,
         spareBytes: 0)
-      #expect(media.blobs.look(at: key) == .present(bytes: 3))
+      #expect(media.store.look(at: key) == .present(bytes: 3))
       cluster.test.store.setClock(ahead: 1200)
       try media.check()
       let before = cluster.test.store.received.count
-      #expect(media.blobs.look(at: key) == .present(bytes: 3))
+      #expect(media.store.look(at: key) == .present(bytes: 3))
       #expect(cluster.test.store.received.count == before + 1)
     }
   }
@@ -103,7 +103,7 @@ import Testing
     let recording = try await cluster.blocking { try first.upload([1, 2, 3]) }
     let key = ObjectKey(recording.id, "audio.mp3")
     let before = cluster.test.store.received.count
-    try await cluster.blocking { try second.blobs.checkReachable() }
+    try await cluster.blocking { try second.store.checkReachable() }
     #expect(cluster.test.store.received.count == before)
     let busy = S3Server.Fault.refuses(503, code: "SlowDown")
     let refused = S3Server.Fault.refuses(403, code: "InvalidAccessKeyId")
@@ -111,13 +111,13 @@ import Testing
     for faults in [[busy, busy], [refused, refused, refused]] {
       for fault in faults { cluster.test.store.fail(fault) }
       await #expect(throws: StorageError.self) { try await cluster.blocking { try second.bytes(key) } }
-      await #expect(throws: StorageError.self) { try await cluster.blocking { try second.blobs.checkReachable() } }
-      try await cluster.blocking { for _ in 0..<3 { try second.blobs.checkReachable() } }
+      await #expect(throws: StorageError.self) { try await cluster.blocking { try second.store.checkReachable() } }
+      try await cluster.blocking { for _ in 0..<3 { try second.store.checkReachable() } }
     }
     #expect(cluster.test.store.received.count == before + 7)
     for _ in 0..<2 { cluster.test.store.fail(.refuses(403, code: "AccessDenied")) }
     await #expect(throws: StorageError.self) { try await cluster.blocking { try second.bytes(key) } }
-    try await cluster.blocking { try second.blobs.checkReachable() }
+    try await cluster.blocking { try second.store.checkReachable() }
     #expect(cluster.test.store.received.count == before + 10, "only that object is refused")
   }
 
@@ -131,13 +131,13 @@ import Testing
       store.fail(.refuses(503, code: "SlowDown"))
       #expect(throws: StorageError.self) { try node.bytes(ObjectKey(RecordingID(), "audio.wav")) }
       store.fail(.holds(until: gate))
-      try node.blobs.checkUsable()
-      #expect(throws: StorageError(S3Error.timedOut)) { try node.blobs.checkReachable() }
+      try node.store.checkUsable()
+      #expect(throws: StorageError(S3Error.timedOut)) { try node.store.checkReachable() }
       release.finish()
       // The same look.
-      for _ in 0..<20 where (try? node.blobs.checkReachable()) == nil {}
+      for _ in 0..<20 where (try? node.store.checkReachable()) == nil {}
       let before = store.received.count
-      for _ in 0..<9 { try node.blobs.checkReachable() }
+      for _ in 0..<9 { try node.store.checkReachable() }
       #expect(store.received.count == before)
     }
   }
@@ -153,13 +153,13 @@ import Testing
       let path = try node.work(TestStore.bytes(1000))
       let key = ObjectKey(recording.id, "waveform-1.pyramid")
       #expect(throws: StorageError.storeFull) { try node.blobs.put(path, as: key) }
-      for _ in 0..<2 { #expect(throws: StorageError.storeFull) { try node.blobs.checkReachable() } }
-      try node.blobs.checkUsable()
+      for _ in 0..<2 { #expect(throws: StorageError.storeFull) { try node.store.checkReachable() } }
+      try node.store.checkUsable()
       #expect(try node.bytes(try #require(recording.audioKey)) == [1, 2, 3], "what is there can be read")
       store.setQuota(bytes: .max)
-      try node.blobs.checkReachable()
+      try node.store.checkReachable()
       let before = store.received.count
-      try node.blobs.checkReachable()
+      try node.store.checkReachable()
       #expect(store.received.count == before)
     }
     #expect(store.objects(in: "sounds").keys.filter { $0.hasPrefix("uploads/") } == [])

@@ -17,9 +17,8 @@ struct BlobsEngine: Sendable {
 
   /// An open store.
   struct Opened: Sendable {
-    let blobs: any Blobs
+    let blobs: Blobs
     let scratch: MediaStore
-    let descriptions: any DescriptionStore
     /// The server of the objects.
     var server: S3Server?
   }
@@ -27,9 +26,14 @@ struct BlobsEngine: Sendable {
   /// The store of the running test.
   @TaskLocal static var current = Self.folder
 
-  static let folder = Self(name: "folder") { folder, _ in
+  static let folder = Self(name: "folder") { folder, catalog in
     let store = try MediaStore(directory: folder("data"))
-    return Opened(blobs: store, scratch: store, descriptions: store)
+    return Opened(blobs: Blobs(store, of: catalog), scratch: store)
+  }
+
+  static let shared = Self(name: "shared folder") { folder, catalog in
+    let store = try MediaStore(shared: folder("data"), node: "a")
+    return Opened(blobs: Blobs(store, of: catalog), scratch: store)
   }
 
   /// Usually a bucket in our own store; with `STILLWAVE_TEST_STORE=s3://BUCKET?endpoint=…` and its key in
@@ -47,28 +51,12 @@ struct BlobsEngine: Sendable {
     }
     let client = S3Client(try S3Bucket(address), credentials: try CredentialSource(environment: environment))
     let cache = try BlockCache(directory: folder("cache"), limitBytes: 1 << 30, client: client)
-    let blobs = S3Blobs(client, cache: cache, catalog: catalog)
+    let store = BucketStore(client, cache: cache, catalog: catalog)
     let scratch = try MediaStore(directory: folder("scratch"))
-    return Opened(blobs: blobs, scratch: scratch, descriptions: WeakDescriptions(blobs), server: server)
+    return Opened(blobs: Blobs(store, in: nil, of: catalog), scratch: scratch, server: server)
   }
 
-  static let all = [folder, bucket]
-}
-
-/// Descriptions in a bucket, which has a catalog. A catalog that kept them there would otherwise never be released.
-private final class WeakDescriptions: DescriptionStore {
-  private weak let blobs: S3Blobs?
-  let hasOtherWriters = true
-
-  init(_ blobs: S3Blobs) { self.blobs = blobs }
-
-  func describe(_ recording: Recording) throws(StorageError) { try blobs?.describe(recording) }
-
-  func newestDescription(of id: RecordingID) -> Int64 { 0 }
-
-  func removeMark(of id: RecordingID) {}
-
-  func checkClaim() {}
+  static let all = [folder, shared, bucket]
 }
 
 /// Runs each test once per store, on a thread that it may block: calls of a store wait for a server that answers on the

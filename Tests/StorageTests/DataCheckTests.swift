@@ -163,7 +163,7 @@ import Testing
     "a working copy with the wrong length or SHA-256 is damaged, and rebuilt by a repair", arguments: ["soun", "sounD"])
   func workingCopy(damaged: String) throws {
     let catalog = try Catalog(path: data.store.catalogPath)
-    catalog.keepDescriptions(in: data.store) { Issue.record($1, "\($0)") }
+    catalog.keepDescriptions(in: data.store.descriptions) { Issue.record($1, "\($0)") }
     let id = data.recordings[0].id
     try catalog.update(id) {
       var hash = SHA256()
@@ -228,7 +228,7 @@ import Testing
   func renames() throws {
     try data.store.claim()
     let catalog = try Catalog(path: data.store.catalogPath)
-    catalog.keepDescriptions(in: data.store) { Issue.record($1, "\($0)") }
+    catalog.keepDescriptions(in: data.store.descriptions) { Issue.record($1, "\($0)") }
     let (ids, ended) = (data.recordings.map(\.id), DispatchSemaphore(value: 0))
     let checked = Flag()
     DispatchQueue(label: "renames").async {

@@ -18,13 +18,13 @@ struct DataFolder {
     folder = try TemporaryFolder()
     store = try MediaStore(directory: folder("data"))
     let catalog = try Catalog(path: store.catalogPath)
-    catalog.keepDescriptions(in: store) { Issue.record($1, "\($0)") }
+    catalog.keepDescriptions(in: store.descriptions) { Issue.record($1, "\($0)") }
     var recordings: [Recording] = []
     for number in 0..<count {
       let id = RecordingID()
       let file = try store.receive()
       try file.append(Array("sound \(number)".utf8).span)
-      let stored = try store.adopt(file, as: id, name: "audio.wav")
+      let stored = try store.objects.adopt(file, as: id, name: "audio.wav")
       let recording = Recording(
         id: id, name: "talk \(number).wav", bytes: stored.bytes, sha256: stored.sha256,
         format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 44_100, channels: 2, frames: 9),

@@ -1,3 +1,4 @@
+import PresentRows
 import Synchronization
 import Terms
 import Testing
@@ -9,31 +10,34 @@ import Testing
   private let folder: TemporaryFolder
   private let engine: CountedEngine
   private let catalog: Catalog
-  private let store = Store()
+  private let store: Store
 
   /// Remembers what was described, and does something else first.
-  private final class Store: DescriptionStore {
+  private final class Store: PassingStore {
+    let store: any ObjectStore
     let described = Mutex<[Recording]>([])
     let before = Mutex<[@Sendable () throws -> Void]>([])
     let fails = Mutex(false)
 
-    func describe(_ recording: Recording) throws(StorageError) {
+    init(_ store: any ObjectStore) { self.store = store }
+
+    func put(_ objects: [NewObject], begins: Bool) throws(StorageError) -> [FoundObject?] {
       let action = before.withLock { $0.popLast() }
       try? action?()
       if fails.withLock({ $0 }) { throw .storeUnreachable(detail: "fails") }
-      described.withLock { $0.append(recording) }
+      for new in objects {
+        guard case .bytes(let json) = new.content, let recording = Recording(describedBy: json) else { continue }
+        described.withLock { $0.append(recording) }
+      }
+      return objects.map { _ in nil }
     }
 
     var names: [String] { described.withLock { $0.map(\.name) } }
-
-    func newestDescription(of id: RecordingID) -> Int64 { 0 }
-    func removeMark(of id: RecordingID) {}
-    func checkClaim() {}
-    var hasOtherWriters: Bool { true }
   }
 
   init() throws {
     folder = try TemporaryFolder()
+    store = Store(try MediaStore(directory: folder("media")).objects)
     engine = CountedEngine(try CatalogEngine.current.open(folder("catalog.sqlite")))
     catalog = Catalog(engine: engine, holder: LeaseHolder(name: "node", terms: LeaseHolder.Terms()))
   }
@@ -47,7 +51,7 @@ import Testing
   }
 
   private func keep(later: DescriptionKeeper.Start? = nil) {
-    catalog.keepDescriptions(in: store, later: later) { [store] in
+    catalog.keepDescriptions(in: Descriptions(store, in: nil), later: later) { [store] in
       if !store.fails.withLock({ $0 }) { Issue.record($1, "\($0)") }
     }
   }
@@ -129,7 +133,7 @@ import Testing
     let first = try insert()
     keep()
     let other = Catalog(engine: engine, holder: LeaseHolder(name: "other", terms: LeaseHolder.Terms()))
-    other.keepDescriptions(in: store) { Issue.record($1, "\($0)") }
+    other.keepDescriptions(in: Descriptions(store, in: nil)) { Issue.record($1, "\($0)") }
     store.before.withLock { $0 = [{ try other.update(first.id) { $0.name = "newer" } }] }
     let older = try #require(try catalog.update(first.id) { $0.name = "older" })
     #expect(store.names == ["newer", "older"])

@@ -202,11 +202,11 @@ import Testing
     let token = try claim(job, catalog)
     let result = try write("waveform", of: token, to: job.recording)
     _ = try catalog.finish(token, with: "{}") { $0.waveformKey = ObjectKey($0.id, result) }
-    let collection = GarbageCollection(catalog: catalog, store: store)
-    #expect(try collection.run() == 0)
+    let blobs = Blobs(store, of: catalog)
+    #expect(try blobs.removeGarbage(of: catalog) == 0)
     #expect(try names(of: job) == [stray, result].sorted())
     clock.advance(100)
-    #expect(try collection.run() == 1 && collection.run() == 0)
+    #expect(try blobs.removeGarbage(of: catalog) == 1 && blobs.removeGarbage(of: catalog) == 0)
     #expect(try names(of: job) == [result])
     #expect(try catalog.dueGarbage().isEmpty)
   }
@@ -234,32 +234,11 @@ import Testing
     let next = try claim(job, catalog)
     let new = try write("working", of: next, to: first.recording)
     _ = try catalog.finish(next, with: "{}") { $0.workingKey = ObjectKey($0.id, new) }
-    let collection = GarbageCollection(catalog: catalog, store: store)
-    #expect(try collection.run() == 0)
+    let blobs = Blobs(store, of: catalog)
+    #expect(try blobs.removeGarbage(of: catalog) == 0)
     clock.advance(3601)
-    #expect(try collection.run() == 1)
+    #expect(try blobs.removeGarbage(of: catalog) == 1)
     #expect(try names(of: first) == [new])
-  }
-
-  @Test("a catalog from a backup, which takes a finished attempt for a lost one, doesn't remove its result")
-  func olderCatalog() throws {
-    let catalog = try node(locked: true)
-    let job = try insertJob(catalog)
-    let token = try claim(job, catalog)
-    let (audio, waveform) = (
-      try write("audio", of: token, to: job.recording), try write("waveform", of: token, to: job.recording)
-    )
-    let stray = try write("working", of: token, to: job.recording)
-    // The folder's description is of the finished recording; the row isn't.
-    var finished = try #require(try catalog.recording(job.recording))
-    (finished.audioKey, finished.waveformKey) = (ObjectKey(finished.id, audio), ObjectKey(finished.id, waveform))
-    finished.waveformState = .ready
-    try store.describe(finished)
-    let started = try node(locked: true)
-    #expect(try started.endLostLeases() == 1)
-    #expect(try GarbageCollection(catalog: started, store: store).run() == 1)
-    #expect(try !names(of: job).contains(stray))
-    #expect(try names(of: job) == [audio, finished.descriptionKey.name, waveform].sorted())
   }
 
   @Test("files of a recording whose row can't be read stay, and others are removed nevertheless")
@@ -273,10 +252,10 @@ import Testing
     }
     let damage = "UPDATE recordings SET waveform_state = ? WHERE id = ?"
     _ = try catalog.engine.write(.statementLocks) { try $0.run(damage, ["odd", jobs[0].recording.text]) }
-    #expect(try GarbageCollection(catalog: catalog, store: store).run() == 1)
+    #expect(try Blobs(store, of: catalog).removeGarbage(of: catalog) == 1)
     #expect(try names(of: jobs[0]).count == 1 && names(of: jobs[1]).isEmpty)
     _ = try catalog.engine.write(.statementLocks) { try $0.run(damage, ["failed", jobs[0].recording.text]) }
-    #expect(try GarbageCollection(catalog: catalog, store: store).run() == 1)
+    #expect(try Blobs(store, of: catalog).removeGarbage(of: catalog) == 1)
     #expect(try names(of: jobs[0]).isEmpty)
   }
 
@@ -289,6 +268,6 @@ import Testing
       }
     }
     #expect(try catalog.dueGarbage().isEmpty)
-    #expect(try GarbageCollection(catalog: catalog, store: store).run() == 0)
+    #expect(try Blobs(store, of: catalog).removeGarbage(of: catalog) == 0)
   }
 }

@@ -48,7 +48,7 @@ import Testing
   func adoptionOfNothing() throws {
     let path = folder("none")
     #expect(throws: StorageError.io(operation: "open", path: path, errno: ENOENT)) {
-      try store.put(path, as: ObjectKey(RecordingID(), "audio.flac"))
+      try store.objects.put(path, as: ObjectKey(RecordingID(), "audio.flac"), begins: true)
     }
     #expect(try FileSystem.names(in: store.recordings).isEmpty)
   }
@@ -82,7 +82,7 @@ import Testing
     #expect(throws: StorageError.diskFull) { try append([], to: file) }
     #expect(file.byteCount == 0)
     let id = RecordingID()
-    #expect(throws: StorageError.diskFull) { try store.adopt(file, as: id, name: "audio.wav") }
+    #expect(throws: StorageError.diskFull) { try store.objects.adopt(file, as: id, name: "audio.wav") }
     #expect(try FileSystem.names(in: store.incoming).isEmpty)
     #expect(try FileSystem.names(in: store.recordings).isEmpty)
   }
@@ -95,7 +95,7 @@ import Testing
     let file = IncomingFile(path: path, file: try FileDescriptor(path: "/dev/null", flags: O_WRONLY))
     try file.append([1].span)
     #expect(throws: StorageError.io(operation: "fsync", path: "/dev/null", errno: EINVAL)) {
-      try store.adopt(file, as: RecordingID(), name: "audio.wav")
+      try store.objects.adopt(file, as: RecordingID(), name: "audio.wav")
     }
     #expect(try FileSystem.names(in: store.recordings).isEmpty)
     #expect(try FileSystem.names(in: store.incoming).isEmpty)
@@ -108,7 +108,7 @@ import Testing
     let path = store.incoming + "/" + UUIDv7().text + ".part"
     let file = IncomingFile(path: path, file: try FileDescriptor(path: "/dev/full", flags: O_WRONLY))
     #expect(throws: StorageError.diskFull) { try append([1], to: file) }
-    #expect(throws: StorageError.diskFull) { try store.adopt(file, as: id, name: "audio.wav") }
+    #expect(throws: StorageError.diskFull) { try store.objects.adopt(file, as: id, name: "audio.wav") }
     #expect(try FileSystem.names(in: store.folder(of: id)).sorted() == ["unfinished", "waveform-1.dat"])
   }
 
@@ -221,7 +221,7 @@ import Testing
     let waiting = Job(kind: .waveform, recording: recording.id)
     // Its node was killed before it could write the description.
     try catalog.insert(recording, jobs: [waiting])
-    catalog.keepDescriptions(in: store) { Issue.record("\($0): \($1)") }
+    catalog.keepDescriptions(in: store.descriptions) { Issue.record("\($0): \($1)") }
     let (unacknowledged, empty) = (RecordingID(), RecordingID())
     for id in [unacknowledged, empty] { try store.makeFolder(of: id) }
     try write("sound", to: store.folder(of: unacknowledged) + "/audio.wav")

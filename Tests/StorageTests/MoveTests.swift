@@ -307,7 +307,7 @@ struct MoveTests {
       // Media of another catalog.
       let media = try places.media()
       _ = try media.makeMediaID(nil)
-      try media.put([1], as: "recordings/\(places.fixture.recordings[0].id)/audio.wav")
+      try media.put([1], as: "recordings/\(places.fixture.recordings[0].id)/audio.wav", begins: true)
       #expect(throws: StorageError.notEmpty(path: media.name)) {
         try SharedMoveTarget(places.catalog, media, name: "the cluster")
       }

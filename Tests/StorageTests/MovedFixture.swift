@@ -64,7 +64,7 @@ struct MovedFixture {
           name: name, recording: first.id, noise: "[]", sampleRate: 44_100, channels: 1, spectrum: [1, 0, 2]),
         limit: 9)
     }
-    for recording in try catalog.recordings(limit: 9) { try store.describe(recording) }
+    for recording in try catalog.recordings(limit: 9) { try store.descriptions.describe(recording) }
     try catalog.close()
     try data.execute("UPDATE noise_profiles SET is_deleted = 1 WHERE name = 'gone'")
   }

@@ -20,7 +20,7 @@ extension ReconciliationTests {
     try catalog.insert(Upload(id: upload, length: 3, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
     let id = RecordingID()
     let whole = try #require(try store.openPart(of: upload))
-    let stored = try store.adopt(whole, as: id, name: "audio.wav")
+    let stored = try store.objects.adopt(whole, as: id, name: "audio.wav")
     try catalog.insert(recording(stored, id: id), jobs: [], finishing: upload, expiresAt: .now)
     return (upload, id)
   }
@@ -52,7 +52,7 @@ extension ReconciliationTests {
       try catalog.insert(Upload(id: id, length: 3, expiresAt: .now), limits: UploadLimits(total: 9, perClient: 9))
     }
     let whole = try #require(try store.openPart(of: id))
-    _ = try store.adopt(whole, as: RecordingID(), name: "audio.wav")
+    _ = try store.objects.adopt(whole, as: RecordingID(), name: "audio.wav")
     let report = start()
     #expect(report.recordings == 1 && report.uploads == 0 && report.failures == [])
     #expect(try read(store.directory + (catalogKnowsTheUpload ? "/uploads/" : "/orphaned/") + "\(id).part") == "abc")

@@ -14,7 +14,7 @@ import Testing
     folder = try TemporaryFolder()
     store = try MediaStore(directory: folder("data"))
     catalog = try Catalog(path: store.catalogPath)
-    catalog.keepDescriptions(in: store) { id, error in Issue.record(error, "\(id)") }
+    catalog.keepDescriptions(in: store.descriptions) { id, error in Issue.record(error, "\(id)") }
   }
 
   func start(with other: Catalog? = nil, verified: Bool = true) -> SweepReport {
@@ -41,7 +41,7 @@ import Testing
   func receive(_ text: String, id: RecordingID) throws -> StoredFile {
     let file = try store.receive()
     try file.append(Array(text.utf8).span)
-    return try store.adopt(file, as: id, name: "audio.wav")
+    return try store.objects.adopt(file, as: id, name: "audio.wav")
   }
 
   /// Returns the names of a recording's files, the description's without its version.
@@ -60,7 +60,7 @@ import Testing
   /// Returns a catalog without the contents of this one, like one from a backup.
   func olderCatalog() throws -> Catalog {
     let older = try Catalog(path: folder("older.sqlite"))
-    older.keepDescriptions(in: store) { id, error in Issue.record(error, "\(id)") }
+    older.keepDescriptions(in: store.descriptions) { id, error in Issue.record(error, "\(id)") }
     return older
   }
 
@@ -133,7 +133,7 @@ import Testing
     #expect(try files(of: id) == ["audio.wav", "unfinished"])
     #expect(start() == SweepReport())
     #expect(try files(of: id) == ["audio.wav", "recording.json"])
-    #expect(store.description(of: id)?.recording == recording)
+    #expect(store.described(id) == recording)
   }
 
   @Test("a recording's lost row is completely restored from its folder")
@@ -293,7 +293,7 @@ import Testing
   func discarding() throws {
     let (finished, half) = (try upload("cleaned").id, RecordingID())
     _ = try receive("half", id: half)
-    for id in [finished, half] { try store.discard(id) }
+    for id in [finished, half] { try Blobs(store, of: catalog).discard(id) }
     #expect(try folder.contents(of: "data/recordings") == [])
     #expect(try names(in: "data/orphaned/\(finished)") == ["audio.wav", "recording.json"])
     #expect(store.orphanCount() == 1)
@@ -338,7 +338,7 @@ import Testing
     try SQLiteConnection(store.catalogPath).run("UPDATE recordings SET bytes = 7 WHERE id = ?", [damaged.id.text])
     #expect(try tend() == TendingReport(corrected: 1))
     #expect(try catalog.recording(damaged.id) == damaged)
-    #expect(store.description(of: undescribed.id)?.recording == undescribed)
+    #expect(store.described(undescribed.id) == undescribed)
   }
 
   @Test("the latest whole description counts, and one that the catalog has forgotten is followed by a later one")
@@ -349,16 +349,16 @@ import Testing
     #expect(try second.version > first.version && descriptionPath(of: first.id) == path)
     // A crash comes between the new one and the removal of the one before; then the disk damages the new one.
     try write(String(decoding: first.describedJSON, as: UTF8.self), to: store.path(of: first.descriptionKey))
-    #expect(store.description(of: first.id)?.recording == second)
+    #expect(store.described(first.id) == second)
     try write(read(path).replacing("second", with: "decond"), to: path)
-    #expect(store.description(of: first.id)?.recording == first)
+    #expect(store.described(first.id) == first)
     let older = try olderCatalog()
     #expect(start(with: older).adopted == 1)
     #expect(try older.recording(first.id) == first)
     #expect(try Reconciliation(catalog: older, store: store).tendFolders(verified: true) == TendingReport())
     let last = try #require(try older.recording(first.id))
     #expect(try last.version > second.version && files(of: first.id) == ["audio.wav", "recording.json"])
-    #expect(store.description(of: first.id)?.recording == last)
+    #expect(store.described(first.id) == last)
   }
 
   private func tend(verified: Bool = true, isLent: (String) -> Bool = { _ in false }) throws -> TendingReport {
@@ -434,7 +434,7 @@ import Testing
     let id = try upload("sound").id
     let path = try descriptionPath(of: id)
     try write(read(path).replacing("44100", with: "14100"), to: path)
-    #expect(store.description(of: id) == nil)
+    #expect(store.described(id) == nil)
   }
 
   @Test(

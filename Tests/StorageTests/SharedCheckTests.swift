@@ -24,13 +24,13 @@ struct SharedCheckTests {
         let id = RecordingID()
         let file = try store.receive()
         try file.append(Array("sound \(number)".utf8).span)
-        let stored = try store.adopt(file, as: id, name: "audio.wav", with: [])
+        let stored = try store.objects.adopt(file, as: id, name: "audio.wav", with: [])
         let recording = Recording(
           id: id, name: "talk.wav", bytes: stored.bytes, sha256: stored.sha256,
           format: SoundShape(container: "wav", codec: "pcm_s16", sampleRate: 44_100, channels: 2, frames: 9),
           waveformState: .failed, audioKey: stored.key)
         try catalog.insert(recording)
-        try store.describe(recording)
+        try store.descriptions.describe(recording)
       }
     }
 

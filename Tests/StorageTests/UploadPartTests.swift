@@ -60,26 +60,13 @@ import Testing
     #expect(throws: StorageError.self) { try part.sync() }
   }
 
-  @Test("an adopted part is the recording's file and stays until it is removed")
-  func adopting() throws {
-    let part = try store.makePart(of: id)
-    try part.append(bytes("abc").span)
-    let recording = RecordingID()
-    let stored = try store.adopt(part, as: recording, name: "audio.wav")
-    #expect(stored.bytes == 3 && stored.sha256 == digest("abc"))
-    #expect(try read(store.path(of: stored.key)) == "abc" && read(part.path) == "abc")
-    store.removePart(of: id)
-    #expect(try store.openPart(of: id) == nil)
-    #expect(try read(store.path(of: stored.key)) == "abc")
-  }
-
   @Test("a failed adoption leaves only the part")
   func failedAdoption() throws {
     let part = try store.makePart(of: id)
     try part.append(bytes("abc").span)
     try FileSystem.remove(part.path)
     let recording = RecordingID()
-    #expect(throws: StorageError.self) { try store.adopt(part, as: recording, name: "audio.wav") }
+    #expect(throws: StorageError.self) { try store.objects.adopt(part, as: recording, name: "audio.wav") }
     #expect(!FileSystem.isFolder(store.folder(of: recording)))
   }
 }

@@ -25,7 +25,7 @@ struct WriteOrderTests {
     let file = try store.receive()
     try file.append([1, 2, 3].span)
     let (id, part) = (RecordingID(), file.path)
-    let done = try operations { _ = try store.adopt(file, as: id, name: "audio.wav") }
+    let done = try operations { _ = try store.objects.adopt(file, as: id, name: "audio.wav") }
     #expect(
       done == [
         .sync(store.recordings), .sync(part), .rename(part, to: store.folder(of: id) + "/audio.wav"),
@@ -42,7 +42,7 @@ struct WriteOrderTests {
     let source = try store.makeWorkFolder(of: JobID()) + "/out.flac"
     try write("abc", to: source)
     let done = try operations {
-      _ = try store.put(source, as: ObjectKey(id, "audio.flac"), makesFolder: makesFolder)
+      _ = try store.objects.put(source, as: ObjectKey(id, "audio.flac"), begins: makesFolder)
     }
     #expect(
       done == (makesFolder ? [.sync(store.recordings)] : []) + [
@@ -56,10 +56,10 @@ struct WriteOrderTests {
     let part = try store.makePart(of: upload)
     try part.append([1, 2, 3].span)
     let id = RecordingID()
-    let done = try operations { _ = try store.adopt(part, as: id, name: "audio.wav") }
+    let done = try operations { _ = try store.objects.adopt(part, as: id, name: "audio.wav") }
     #expect(
       done == [
-        .sync(part.path), .sync(store.recordings), .link(part.path, to: store.folder(of: id) + "/audio.wav"),
+        .sync(store.recordings), .sync(part.path), .link(part.path, to: store.folder(of: id) + "/audio.wav"),
         .sync(store.folder(of: id)),
       ])
   }
@@ -88,7 +88,7 @@ struct WriteOrderTests {
       MadeFile(path: work + "/pyramid", name: "waveform-1.pyramid", isNeeded: true),
       MadeFile(path: work + "/map", name: "audio.wav.map", isNeeded: false),
     ]
-    let done = try operations { _ = try store.adopt(file, as: id, name: "audio.wav", with: made) }
+    let done = try operations { _ = try store.objects.adopt(file, as: id, name: "audio.wav", with: made) }
     let place = store.folder(of: id)
     #expect(
       done == [
@@ -107,16 +107,16 @@ struct WriteOrderTests {
       audioKey: ObjectKey(id, "audio.wav"))
     let (place, path) = (store.folder(of: id), store.path(of: recording.descriptionKey))
     #expect(
-      try operations { try store.describe(recording) } == [
+      try operations { try store.descriptions.describe(recording) } == [
         .sync(place + "/unfinished"), .rename(place + "/unfinished", to: path), .sync(place),
       ])
     #expect(try FileSystem.names(in: place) == [recording.descriptionKey.name])
-    #expect(store.description(of: id)?.recording == recording)
+    #expect(store.described(id) == recording)
     recording.name = "renamed"
     recording.version += 1
     let next = store.path(of: recording.descriptionKey)
     #expect(
-      try operations { try store.describe(recording) } == [
+      try operations { try store.descriptions.describe(recording) } == [
         .sync(next + ".new"), .rename(next + ".new", to: next), .sync(place),
       ])
     #expect(

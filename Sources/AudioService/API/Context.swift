@@ -19,7 +19,8 @@ final class Context: Sendable {
   let media: MediaPlaces
   /// How clients are sent to the bucket; nil if they aren't.
   let redirects: S3Redirects?
-  let blobs: any Blobs
+  let objects: any ObjectStore
+  let blobs: Blobs
   let scratch: Scratch
   let spool: any UploadSpool
   let runner: JobRunner
@@ -74,7 +75,7 @@ final class Context: Sendable {
       waiting: .init(name: "waiting_labels", total: 64, perClient: 16))
     self.media = media
     redirects = configuration.cluster.bucket.redirects
-    (blobs, scratch, spool) = (media.blobs, media.scratch, media.spool)
+    (objects, blobs, scratch, spool) = (media.blobs.store, media.blobs, media.scratch, media.spool)
     erasure = Erasure(catalog, log)
     deletionClock = DeletionClock(catalog, log)
     questions = UploadQuestions(configuration, log: log) { catalog.time }
@@ -87,7 +88,7 @@ final class Context: Sendable {
       let threads = StoreQueue(threads: 4)
       later = { step in threads.start(step) }
     }
-    catalog.keepDescriptions(in: media.descriptions, later: later) { id, error in
+    catalog.keepDescriptions(in: media.blobs.descriptions, later: later) { id, error in
       log.failure(
         "a recording's description could not be written", ["recording": id.text, "error": logText(error)])
     }
@@ -134,12 +135,12 @@ final class Context: Sendable {
       case .batch(let batch): try JSONDocument.encoded(BatchDocument(batch, live: nil))
       }
     }
-    files = MissingFiles(catalog: catalog, blobs: blobs)
+    files = MissingFiles(catalog: catalog, objects: objects)
     forwarded = configuration.cluster.nodes.secret.map { [live = runner.live] in
       ForwardedWaveforms(secret: $0, live: live, log: log) { catalog.time }
     }
     waveforms = WaveformTable(
-      catalog: catalog, blobs: blobs, disk: scratch.disk, live: runner.live, work: storeWork,
+      catalog: catalog, objects: objects, disk: scratch.disk, live: runner.live, work: storeWork,
       localWork: work, repairs: WaveformRepairs(catalog: catalog, blobs: blobs, runner: runner, log: log),
       readers: readers)
     batches = BatchRunner(catalog, work)
@@ -150,7 +151,7 @@ final class Context: Sendable {
       if let recording = job.recording { waveforms?.jobEnded(writing: recording) }
     }
     scrub = Scrub(
-      catalog, blobs, every: configuration.scrubSeconds, log: log,
+      catalog, objects, every: configuration.scrubSeconds, log: log,
       giveUp: { [waveforms] id, loss throws(StorageError) in try waveforms.giveUp(id, loss) })
     // The store compares what is in a bucket.
     if media.bucket == nil { jobMeter.whenBegun { [scrub] in scrub.jobBegan(on: $0.recording) } }
@@ -248,7 +249,9 @@ final class Context: Sendable {
 
   /// Returns the file to read a recording's sound from. Throws like `checkSound`.
   func soundFile(of recording: Recording, for client: Client) async throws -> LocalFile {
-    try await sound(of: recording, .transfer(client)) { [blobs] (key) throws(StorageError) in try blobs.localFile(key) }
+    try await sound(of: recording, .transfer(client)) { [objects] (key) throws(StorageError) in
+      try objects.localFile(key)
+    }
   }
 
   /// Throws if the file to read a recording's sound from isn't finished, missing, or changed; a missing or changed

@@ -3,10 +3,9 @@ import Storage
 
 /// Where the recordings' files and the files in progress are: in a folder, or in a bucket and on this node's own disk.
 struct MediaPlaces: Sendable {
-  let blobs: any Blobs
+  let blobs: Blobs
   let scratch: Scratch
   let spool: any UploadSpool
-  let descriptions: any DescriptionStore
   /// The folder with everything; nil with a bucket.
   let folder: MediaStore?
   /// The media in a bucket; nil without.
@@ -14,16 +13,16 @@ struct MediaPlaces: Sendable {
   /// The disk for files in progress.
   private let disk: MediaStore
 
-  /// Everything in one folder. `blobs` and `scratch` replace what jobs and handlers see of it, for tests.
-  init(_ store: MediaStore, blobs: (any Blobs)? = nil, scratch: Scratch? = nil) {
-    (self.blobs, self.scratch) = (blobs ?? store, scratch ?? Scratch(store))
-    (spool, descriptions) = (store, store)
-    (folder, bucket, disk) = (store, nil, store)
+  /// Everything in one folder. `objects` and `scratch` replace what jobs and handlers see of it, for tests.
+  init(_ store: MediaStore, _ catalog: Catalog, objects: (any ObjectStore)? = nil, scratch: Scratch? = nil) {
+    blobs = Blobs(objects ?? store.objects, in: store, of: catalog)
+    self.scratch = scratch ?? Scratch(store)
+    (spool, folder, bucket, disk) = (store, store, nil, store)
   }
 
   /// A bucket and a disk.
   init(_ media: S3Media) {
-    (blobs, scratch, spool, descriptions) = (media.blobs, media.scratch, media.spool, media.blobs)
+    (blobs, scratch, spool) = (media.blobs, media.scratch, media.spool)
     (folder, bucket, disk) = (nil, media, media.disk)
   }
 

@@ -36,7 +36,7 @@ struct OpenStorage {
     if condition == .new, try store.hasRecordings() { throw StorageError.lostCatalog(path: store.catalogPath) }
     catalog = try Catalog(path: store.catalogPath, clock: configuration.clock)
     store.keepReserve()
-    media = MediaPlaces(store)
+    media = MediaPlaces(store, catalog)
     self.condition = condition
     risk = nil
   }
@@ -59,7 +59,7 @@ struct OpenStorage {
     }
     let store = try MediaStore(shared: folder, node: node)
     try catalog.bind(to: store)
-    return MediaPlaces(store)
+    return MediaPlaces(store, catalog)
   }
 
   /// Whether other processes use them too.

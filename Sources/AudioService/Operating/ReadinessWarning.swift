@@ -32,7 +32,7 @@ enum ReadinessWarning {
       backup.
       """)
     add(
-      "media_full", if: context.media.bucket?.blobs.isFull ?? false,
+      "media_full", if: context.media.bucket?.store.isFull ?? false,
       "The bucket with the recordings, or its quota, is full: uploads are refused, and no job begins.")
     add(
       "catalog_unverified", if: report.isUnverified,

@@ -20,7 +20,7 @@ extension AudioFiles {
   func redirect(
     _ representation: Representation, of key: ObjectKey, bytes: Int64?, for request: HTTPRequest, _ caller: Caller
   ) async throws -> HTTPResponse? {
-    guard let redirects = context.redirects, let blobs = context.media.bucket?.blobs, let bytes,
+    guard let redirects = context.redirects, let store = context.media.bucket?.store, let bytes,
       request.mayBeRedirected, request.fields["If-Range"] != representation.fields["ETag"]
     else { return nil }
     let fields = ["Content-Type", "Content-Disposition", "Cache-Control"].compactMap { name in
@@ -28,7 +28,7 @@ extension AudioFiles {
     }
     let seconds = min(redirects.seconds, caller.secondsLeft ?? redirects.seconds)
     let url = try await context.storeWork.run {
-      blobs.url(of: key, bytes: bytes, by: redirects, seconds: seconds, answering: fields)
+      store.url(of: key, bytes: bytes, by: redirects, seconds: seconds, answering: fields)
     }
     // Not kept: the address ends, and a recording may be deleted.
     return url.map { HTTPResponse(.temporaryRedirect, fields: ["Location": $0, "Cache-Control": "no-store"]) }

@@ -172,8 +172,8 @@ struct AudioFiles: Sendable {
       body: .empty, contentType: cover.type, etag: "\"i1-\(sha256)\"", cacheControl: context.immutable,
       fields: .sandboxed)
     if let spared = HTTPResponse(sparing: representation, for: request) { return spared }
-    let (blobs, range) = (context.blobs, cover.offset..<cover.offset + cover.bytes)
-    guard let bytes = try await context.storeWork.run({ try blobs.read(key, range) }) else {
+    let (objects, range) = (context.objects, cover.offset..<cover.offset + cover.bytes)
+    guard let bytes = try await context.storeWork.run({ try objects.read(key, range) }) else {
       try await context.checkAudio(of: recording)
       throw ServiceError.audioDamaged(recording.id)
     }
@@ -229,34 +229,34 @@ struct AudioFiles: Sendable {
   private func fetched(
     _ recording: Recording, _ key: ObjectKey, for client: Client
   ) async throws -> FetchedObject? {
-    let blobs = context.blobs
+    let objects = context.objects
     guard context.media.bucket != nil, let bytes = recording.bytes, bytes > Self.bytesFetchedAtOnce,
-      let sha256 = recording.sha256, blobs.fileAtHand(key) == nil
+      let sha256 = recording.sha256, objects.fileAtHand(key) == nil
     else { return nil }
     // Compares the length and the SHA-256 that the store has with those of the row.
-    if try await context.storeWork.run({ try blobs.read(key, 0..<1) }) == nil {
+    if try await context.storeWork.run({ try objects.read(key, 0..<1) }) == nil {
       try await context.checkAudio(of: recording)
     }
     return FetchedObject(
-      key: key, length: bytes, sha256: sha256, blobs: blobs, work: context.storeWork, client: client)
+      key: key, length: bytes, sha256: sha256, objects: objects, work: context.storeWork, client: client)
   }
 
   private func content(
     of recording: Recording, _ key: ObjectKey, for client: Client
   ) async throws -> FileContent {
-    let blobs = context.blobs
+    let objects = context.objects
     do {
       let content = try await context.storeWork.run(as: .transfer(client)) { () throws -> FileContent? in
         let length = recording.bytes
         func opened() throws -> FileContent? {
-          let content = try blobs.localFile(key).withPath(FileContent.init(path:))
+          let content = try objects.localFile(key).withPath(FileContent.init(path:))
           return content.length == length ? content : nil
         }
         do { if let content = try opened() { return content } } catch let error as StorageError { throw error } catch {
           // The second time decides.
         }
         // Perhaps only this machine's copy is damaged.
-        _ = blobs.discardCopy(of: key)
+        _ = objects.discardCopy(of: key)
         return try opened()
       }
       if let content { return content }

@@ -133,18 +133,18 @@ struct Conversions: Sendable {
   private func kept(
     _ id: RecordingID, _ format: Format, _ target: AudioFormat, _ caller: Caller
   ) async throws -> File? {
-    let (catalog, blobs) = (caller.catalog, context.blobs)
+    let (catalog, objects) = (caller.catalog, context.objects)
     return try await context.storeWork.run(as: .transfer(caller.client)) {
       guard let conversion = try catalog.conversion(of: id, to: format.rawValue) else { return nil }
       let opened: FileContent?
-      do { opened = try blobs.localFile(conversion.key).withPath(FileContent.init(path:)) } catch {
+      do { opened = try objects.localFile(conversion.key).withPath(FileContent.init(path:)) } catch {
         // Any other failure may pass, and then the file is still there.
         guard Self.isLoss(error) else { throw error }
         opened = nil
       }
       guard let content = opened, content.length == conversion.bytes else {
         // The file was lost or truncated, so it's made again.
-        let look = blobs.look(at: conversion.key)
+        let look = objects.look(at: conversion.key)
         if look != .unknown, look != .present(bytes: conversion.bytes) { try catalog.forget(conversion) }
         return nil
       }

@@ -13,7 +13,7 @@ struct FetchedObject: Sendable {
   /// In bytes.
   let length: Int64
   let sha256: String
-  let blobs: any Blobs
+  let objects: any ObjectStore
   let work: StoreQueue
   let client: Client
 
@@ -33,7 +33,7 @@ struct FetchedObject: Sendable {
       let from = progress.withLock { $0.place }
       guard from < range.upperBound else { return nil }
       let wanted = from..<min(from + Self.pieceBytes, range.upperBound)
-      let piece = try await work.run(as: .transfer(client)) { try blobs.read(key, wanted) }
+      let piece = try await work.run(as: .transfer(client)) { try objects.read(key, wanted) }
       guard let piece, piece.count == wanted.count else { throw ServiceError.audioMissing(key.recording) }
       let isRight = progress.withLock { progress in
         progress.place = wanted.upperBound
@@ -42,7 +42,7 @@ struct FetchedObject: Sendable {
         return wanted.upperBound < length || progress.digest.hexDigest() == sha256
       }
       guard isRight else {
-        _ = try await work.run { blobs.discardCopy(of: key) }
+        _ = try await work.run { objects.discardCopy(of: key) }
         throw ServiceError.audioDamaged(key.recording)
       }
       return piece

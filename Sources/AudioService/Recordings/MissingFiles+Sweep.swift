@@ -30,7 +30,7 @@ extension MissingFiles {
 
   private func loss(of recording: Recording) -> WaveformLoss? {
     if let key = recording.workingKey, hasLostWorkingCopy(recording) { return .workingCopy(key) }
-    if recording.waveformState == .ready, let key = recording.waveformKey, blobs.look(at: key) == .absent {
+    if recording.waveformState == .ready, let key = recording.waveformKey, objects.look(at: key) == .absent {
       return .waveform(key, nil)
     }
     return nil

@@ -7,7 +7,7 @@ import Waveform
 /// The pages' own checksums tell what was damaged on the way.
 struct BlobPages: PyramidSource {
   let key: ObjectKey
-  let blobs: any Blobs
+  let objects: any ObjectStore
 
   var isApart: Bool { true }
 
@@ -17,7 +17,7 @@ struct BlobPages: PyramidSource {
   func read(_ runs: [Range<Int64>], waiting: Bool) throws(WaveformError) -> [[UInt64]] {
     guard waiting else { throw .io(operation: "read", path: key.description, errno: EAGAIN) }
     let ranges = Self.ranges(of: runs)
-    let found = try available { () throws(StorageError) in try blobs.read(key, ranges) }
+    let found = try available { () throws(StorageError) in try objects.read(key, ranges) }
     guard let found else { throw .io(operation: "read", path: key.description, errno: ENOENT) }
     return try zip(ranges, found).map { (range, bytes) throws(WaveformError) in
       guard bytes.count == range.count else {
@@ -32,10 +32,10 @@ struct BlobPages: PyramidSource {
     }
   }
 
-  func isAtHand(_ runs: [Range<Int64>]) -> Bool { blobs.isAtHand(key, Self.ranges(of: runs)) }
+  func isAtHand(_ runs: [Range<Int64>]) -> Bool { objects.isAtHand(key, Self.ranges(of: runs)) }
 
   func fetch(_ runs: [Range<Int64>]) throws(WaveformError) {
-    try available { () throws(StorageError) in try blobs.fetch(key, Self.ranges(of: runs)) }
+    try available { () throws(StorageError) in _ = try objects.read(key, Self.ranges(of: runs)) }
   }
 
   private static func ranges(of runs: [Range<Int64>]) -> [Range<Int64>] {

@@ -163,25 +163,25 @@ struct RecordedSound: Sendable {
   /// nil if unknown.
   private let bytes: Int64?
   fileprivate let isWorkingCopy: Bool
-  private let blobs: any Blobs
+  private let objects: any ObjectStore
   private let readers: SampleReaders
 
   /// nil while the audio is still being made.
-  init?(of recording: Recording, in blobs: any Blobs, by readers: SampleReaders) {
+  init?(of recording: Recording, in objects: any ObjectStore, by readers: SampleReaders) {
     guard let key = recording.soundKey else { return nil }
-    (self.key, self.blobs, self.readers) = (key, blobs, readers)
+    (self.key, self.objects, self.readers) = (key, objects, readers)
     isWorkingCopy = recording.media != nil
     bytes = isWorkingCopy ? recording.workingBytes : recording.bytes
   }
 
   /// Whether the file may have to be fetched from another machine.
-  fileprivate var isApart: Bool { blobs.fileAtHand(key) == nil }
+  fileprivate var isApart: Bool { objects.fileAtHand(key) == nil }
 
-  fileprivate func fetch() throws -> LocalFile { try blobs.localFile(key) }
+  fileprivate func fetch() throws -> LocalFile { try objects.localFile(key) }
 
   /// Returns what has to be rebuilt; nil if the file is intact. Throws if the recording's own file has changed.
   fileprivate func loss() throws(ServiceError) -> WaveformLoss? {
-    switch blobs.look(at: key) {
+    switch objects.look(at: key) {
     case .unknown: return nil
     case .present(let found):
       guard let bytes, found != bytes else { return nil }
@@ -197,7 +197,7 @@ struct RecordedSound: Sendable {
   ) throws -> R {
     do { return try readOnce(for: client, body) } catch ServiceError.audioDamaged(let id) {
       // Perhaps only this machine's copy is damaged.
-      guard blobs.discardCopy(of: key) else { throw ServiceError.audioDamaged(id) }
+      guard objects.discardCopy(of: key) else { throw ServiceError.audioDamaged(id) }
       return try readOnce(for: client, body)
     }
   }
@@ -206,7 +206,7 @@ struct RecordedSound: Sendable {
     for client: Client, _ body: (SampleReader) throws(ReaderFailure) -> R
   ) throws -> R {
     // What is here is read without asking the store for anything, its map included.
-    let file = try blobs.fileAtHand(key) ?? blobs.localFile(key)
+    let file = try objects.fileAtHand(key) ?? objects.localFile(key)
     return try readers.read(file, of: key.recording, for: client, body)
   }
 }

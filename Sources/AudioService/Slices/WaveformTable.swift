@@ -13,7 +13,7 @@ final class WaveformTable: Sendable {
   /// By the attempt that writes, because another one writes another file.
   private let growing: Cache<Owned<Recording>, AttemptToken?, PyramidFile>
   private let catalog: Catalog
-  private let blobs: any Blobs
+  private let objects: any ObjectStore
   private let disk: MediaStore
   private let live: LiveJobs
   private let work: StoreQueue
@@ -26,7 +26,7 @@ final class WaveformTable: Sendable {
   /// `limit` is the maximum number of open files of each kind. `openFile` is for tests that change something at that
   /// moment.
   init(
-    catalog: Catalog, blobs: any Blobs, disk: MediaStore, live: LiveJobs, work: StoreQueue,
+    catalog: Catalog, objects: any ObjectStore, disk: MediaStore, live: LiveJobs, work: StoreQueue,
     localWork: WorkQueue, repairs: WaveformRepairs, readers: SampleReaders,
     limit: Int = 256,
     openFile: @escaping @Sendable (String) throws(WaveformError) -> PyramidFile = { path throws(WaveformError) in
@@ -34,7 +34,7 @@ final class WaveformTable: Sendable {
     }
   ) {
     self.catalog = catalog
-    self.blobs = blobs
+    self.objects = objects
     self.disk = disk
     self.live = live
     (self.work, self.localWork) = (work, localWork)
@@ -115,7 +115,7 @@ final class WaveformTable: Sendable {
 
   /// Discards this machine's copy of a waveform, if it is one: perhaps only that is damaged.
   private func renewCopy(of key: ObjectKey) -> Bool {
-    guard blobs.discardCopy(of: key) else { return false }
+    guard objects.discardCopy(of: key) else { return false }
     close(key.recording)
     return true
   }
@@ -123,7 +123,7 @@ final class WaveformTable: Sendable {
   /// Whether the store still has a waveform as it was put, so that its pages were damaged on the way. If so, the next
   /// reader opens this machine's whole copy. Blocks. Throws if the store can't be reached.
   private func isStoredIntact(_ key: ObjectKey) throws(StorageError) -> Bool {
-    do { _ = try blobs.localFile(key) } catch .damagedObject { return false }
+    do { _ = try objects.localFile(key) } catch .damagedObject { return false }
     close(key.recording)
     return true
   }
@@ -161,7 +161,7 @@ final class WaveformTable: Sendable {
     let version = finished.version(Owned(id, of: tenant))
     let recording = try recording(id, of: tenant)
     guard recording.waveformState == .ready, let key = recording.waveformKey,
-      blobs.isAtHand(key, [0..<PyramidFile.pageBytes]), let pyramid = try? opened(key)
+      objects.isAtHand(key, [0..<PyramidFile.pageBytes]), let pyramid = try? opened(key)
     else { return nil }
     return keep(pyramid, key, of: recording, version: version)
   }
@@ -171,7 +171,7 @@ final class WaveformTable: Sendable {
   ) -> OpenWaveform {
     let waveform = OpenWaveform(
       recording: recording.id, extent: WaveformExtent(finished: pyramid), key: key, pyramid: pyramid,
-      sound: RecordedSound(of: recording, in: blobs, by: readers),
+      sound: RecordedSound(of: recording, in: objects, by: readers),
       // A cache would not get back the room of a file that it gives up.
       keepsSoundOpen: !work.isForOtherMachine)
     let owned = Owned(recording.id, of: recording.tenant)
@@ -204,7 +204,7 @@ final class WaveformTable: Sendable {
   /// one that was fetched whole and compared with its SHA-256, since perhaps the connection damages bytes.
   private func finishedPyramid(_ key: ObjectKey) throws -> PyramidFile {
     do { return try opened(key) } catch let error as WaveformError where error.isDamage {
-      guard blobs.discardCopy(of: key) else { throw error }
+      guard objects.discardCopy(of: key) else { throw error }
     }
     do { return try opened(key) } catch let error as WaveformError where error.isDamage {
       guard try isStoredIntact(key) else { throw error }
@@ -216,10 +216,10 @@ final class WaveformTable: Sendable {
     do throws(WaveformError) {
       // One that this machine has all of is read without a cache between.
       let pyramid: PyramidFile
-      if let file = blobs.fileAtHand(key) {
+      if let file = objects.fileAtHand(key) {
         pyramid = try open(file)
       } else {
-        pyramid = try PyramidFile(BlobPages(key: key, blobs: blobs))
+        pyramid = try PyramidFile(BlobPages(key: key, objects: objects))
       }
       guard pyramid.totalFrames != nil else { throw .malformedPyramid(field: "total frames") }
       return pyramid
@@ -246,7 +246,7 @@ final class WaveformTable: Sendable {
   ) -> OpenWaveform {
     OpenWaveform(
       recording: recording.id, extent: extent(of: recording, progress), pyramid: pyramid,
-      sound: RecordedSound(of: recording, in: blobs, by: readers))
+      sound: RecordedSound(of: recording, in: objects, by: readers))
   }
 
   private func open(_ file: LocalFile) throws(WaveformError) -> PyramidFile {
@@ -279,7 +279,8 @@ final class WaveformTable: Sendable {
     let owned = Owned(recording.id, of: recording.tenant)
     if let known = growing[owned] { return known }
     guard let file = disk.growingWaveform(of: attempt),
-      let pyramid = try openIfThere(file) ?? openIfThere(try blobs.localFile(attempt.waveformKey(of: recording.id)))
+      let pyramid = try openIfThere(file)
+        ?? openIfThere(try objects.localFile(attempt.waveformKey(of: recording.id)))
     else { return nil }
     growing.keep(pyramid, for: owned, version: attempt)
     return pyramid

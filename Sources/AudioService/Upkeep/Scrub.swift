@@ -29,7 +29,7 @@ final class Scrub: Sendable {
   private static let waitingLimit = 1000
 
   private let catalog: Catalog
-  private let blobs: any Blobs
+  private let objects: any ObjectStore
   private let seconds: Double?
   private let log: ServiceLog
   private let giveUp: @Sendable (RecordingID, WaveformLoss) throws(StorageError) -> Void
@@ -42,10 +42,10 @@ final class Scrub: Sendable {
 
   /// `seconds` is the time in which each file is compared once; nil for never. `giveUp` discards a damaged waveform.
   init(
-    _ catalog: Catalog, _ blobs: any Blobs, every seconds: Double?, log: ServiceLog,
+    _ catalog: Catalog, _ objects: any ObjectStore, every seconds: Double?, log: ServiceLog,
     giveUp: @escaping @Sendable (RecordingID, WaveformLoss) throws(StorageError) -> Void
   ) {
-    (self.catalog, self.blobs, self.seconds, self.log, self.giveUp) = (catalog, blobs, seconds, log, giveUp)
+    (self.catalog, self.objects, self.seconds, self.log, self.giveUp) = (catalog, objects, seconds, log, giveUp)
   }
 
   func start() {
@@ -164,10 +164,10 @@ final class Scrub: Sendable {
   ) throws(StorageError) -> Bool? {
     do throws(StorageError) {
       guard slowly else {
-        return try blobs.fileAtHand(key)?.sha256(fromDisk: false) { _ in !isStopped.load(ordering: .relaxed) }
+        return try objects.fileAtHand(key)?.sha256(fromDisk: false) { _ in !isStopped.load(ordering: .relaxed) }
           .map { $0 != expected }
       }
-      return try blobs.storedSHA256(of: key) { (count) throws(StorageError) in
+      return try objects.sha256(of: "\(key)", inPieces: true) { (count) throws(StorageError) in
         catalog.clock.pause(Double(count) / Self.bytesPerSecond)
         try compareWaiting()
         return !isStopped.load(ordering: .relaxed)
@@ -207,7 +207,8 @@ final class Scrub: Sendable {
       """)
 
   private func verifyWaveform(of recording: Recording) throws(StorageError) {
-    guard recording.waveformState == .ready, let key = recording.waveformKey, let file = blobs.fileAtHand(key) else {
+    guard recording.waveformState == .ready, let key = recording.waveformKey, let file = objects.fileAtHand(key)
+    else {
       return
     }
     let path = file.withPath { $0 }

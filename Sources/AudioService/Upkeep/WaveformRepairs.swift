@@ -36,12 +36,12 @@ final class WaveformRepairs: Sendable {
   private static let pauseSeconds = 3600.0
 
   private let catalog: Catalog
-  private let blobs: any Blobs
+  private let blobs: Blobs
   private let runner: JobRunner
   private let log: ServiceLog
   private let begun = Mutex<[RecordingID: Clock.Instant]>([:])
 
-  init(catalog: Catalog, blobs: any Blobs, runner: JobRunner, log: ServiceLog) {
+  init(catalog: Catalog, blobs: Blobs, runner: JobRunner, log: ServiceLog) {
     self.catalog = catalog
     self.blobs = blobs
     self.runner = runner
@@ -51,7 +51,7 @@ final class WaveformRepairs: Sendable {
   /// Discards a lost file if the row still names it, so that only one of two requests that find it does. Blocks.
   func giveUp(_ id: RecordingID, _ loss: WaveformLoss) throws(StorageError) {
     guard let recording = try catalog.recording(id), recording.names(loss) else { return }
-    let isSound = try MissingFiles(catalog: catalog, blobs: blobs).settle(recording) == nil
+    let isSound = try MissingFiles(catalog: catalog, objects: blobs.store).settle(recording) == nil
     let mayBuild = isSound && (loss.isOutdated || !wasBuiltLately(id))
     // No client asked for the job: it counts as the service's own.
     let room = mayBuild ? try? runner.reserve(for: .unknown) : nil

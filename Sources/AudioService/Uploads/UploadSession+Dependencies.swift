@@ -6,7 +6,7 @@ extension UploadSession {
   struct Dependencies: Sendable {
     let configuration: Configuration
     let catalog: Catalog
-    let blobs: any Blobs
+    let blobs: Blobs
     let spool: any UploadSpool
     let admission: UploadAdmission
     let metrics: Metrics

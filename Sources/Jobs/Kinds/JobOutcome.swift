@@ -9,7 +9,7 @@ struct JobOutcome {
   let report: WorkerReport
   let request: WorkerRequest
   let catalog: Catalog
-  let blobs: any Blobs
+  let blobs: Blobs
   let scratch: Scratch
   let settings: JobSettings
 

@@ -7,15 +7,15 @@ import Workers
 struct JobPreparation: Sendable {
   let settings: JobSettings
   let catalog: Catalog
-  let blobs: any Blobs
+  let objects: any ObjectStore
   let scratch: Scratch
   let log: any JobLog
   private let storeLog: RateLimitedLog
   /// If there are others, a job that this disk fails isn't a failure.
   private let disk: NodeDisk?
 
-  init(settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: Scratch, log: any JobLog) {
-    (self.settings, self.catalog, self.blobs, self.scratch, self.log) = (settings, catalog, blobs, scratch, log)
+  init(settings: JobSettings, catalog: Catalog, objects: any ObjectStore, scratch: Scratch, log: any JobLog) {
+    (self.settings, self.catalog, self.objects, self.scratch, self.log) = (settings, catalog, objects, scratch, log)
     storeLog = RateLimitedLog(log, catalog.clock)
     disk =
       catalog.isShared ? NodeDisk(scratch, reservedBytes: settings.reservedDiskBytes, catalog.clock) : nil
@@ -49,7 +49,7 @@ struct JobPreparation: Sendable {
   /// attempt at the job, if that has failed.
   func claim(_ id: JobID, failed: Int?) -> Claim {
     do {
-      try blobs.checkReachable()
+      try objects.checkReachable()
       try disk?.check()
       let claim = try catalog.claim(
         id, failed: failed, if: { disk == nil || $0.kind.definition.suits($0, settings.workers) },
@@ -66,14 +66,14 @@ struct JobPreparation: Sendable {
     let job = claimed.job
     do {
       var source = claimed.source
-      let files = MissingFiles(catalog: catalog, blobs: blobs)
+      let files = MissingFiles(catalog: catalog, objects: objects)
       if let fault = try files.settle(source) { return .failed(fault.failure) }
       // The child writes one for itself.
       if files.hasLostWorkingCopy(source) { source.workingKey = nil }
       // Only finished recordings get jobs.
       guard let audio = source.audioKey else { return .failed(MissingFiles.Fault.missing.failure) }
       var attempt = JobAttempt(
-        job: job, token: claimed.token, source: source, audio: audio, files: SourceFiles(blobs.localFile),
+        job: job, token: claimed.token, source: source, audio: audio, files: SourceFiles(objects.localFile),
         folder: try scratch.makeWorkFolder(of: job.id))
       do { try job.kind.definition.prepare(attempt, catalog, scratch) } catch StorageError.damagedObject(let key)
         where key == source.workingKey?.description

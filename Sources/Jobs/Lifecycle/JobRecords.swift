@@ -7,7 +7,7 @@ import Workers
 struct JobRecords: Sendable {
   let settings: JobSettings
   let catalog: Catalog
-  let blobs: any Blobs
+  let blobs: Blobs
   let scratch: Scratch
   let live: LiveJobs
   let log: any JobLog
@@ -65,7 +65,7 @@ struct JobRecords: Sendable {
     }
     if failure.code == WorkerFailure.diskIsUnusable.code, failure != .diskIsUnusable {
       // Perhaps it was this node's copy of what the worker has read.
-      for key in [attempt.source.audioKey, attempt.source.workingKey] { _ = key.map(blobs.discardCopy) }
+      for key in [attempt.source.audioKey, attempt.source.workingKey] { _ = key.map(blobs.store.discardCopy) }
     }
     if stopping.isSet { return requeue(attempt, hasWritten: hasWritten, afterSeconds: 0) }
     guard attempt.job.postponements < Job.postponementLimit else {

@@ -72,7 +72,7 @@ package final class JobRunner: Sendable {
 
   /// Creates a queue without jobs. `jobError` returns the error to store in the row of a failed job.
   package init(
-    _ settings: JobSettings, catalog: Catalog, blobs: any Blobs, scratch: Scratch, work: WorkQueue,
+    _ settings: JobSettings, catalog: Catalog, blobs: Blobs, scratch: Scratch, work: WorkQueue,
     storeWork: StoreQueue, log: any JobLog,
     jobError: @escaping @Sendable (WorkerFailure) -> JobError
   ) {
@@ -83,7 +83,7 @@ package final class JobRunner: Sendable {
     self.storeWork = storeWork
     (self.log, addressLog) = (log, RateLimitedLog(log, catalog.clock))
     (clock, start, live) = (catalog.clock, catalog.clock.now, LiveJobs(catalog.clock))
-    preparation = JobPreparation(settings: settings, catalog: catalog, blobs: blobs, scratch: scratch, log: log)
+    preparation = JobPreparation(settings: settings, catalog: catalog, objects: blobs.store, scratch: scratch, log: log)
     records = JobRecords(
       settings: settings, catalog: catalog, blobs: blobs, scratch: scratch, live: live, log: log,
       stopping: stopping, jobError: jobError)

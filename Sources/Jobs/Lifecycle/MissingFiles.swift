@@ -12,10 +12,10 @@ package struct MissingFiles: Sendable {
   /// The catalog with the rows.
   package let catalog: Catalog
   /// The store with the files.
-  package let blobs: any Blobs
+  package let objects: any ObjectStore
 
   /// Creates a comparison of a catalog with the files it names.
-  package init(catalog: Catalog, blobs: any Blobs) { (self.catalog, self.blobs) = (catalog, blobs) }
+  package init(catalog: Catalog, objects: any ObjectStore) { (self.catalog, self.objects) = (catalog, objects) }
 
   /// The code of the warning about a missing file and of the answer to requests for it.
   package static let code = "audio_missing"
@@ -41,7 +41,7 @@ package struct MissingFiles: Sendable {
 
   private func fault(of recording: Recording) -> Fault? {
     guard let key = recording.audioKey else { return nil }
-    switch blobs.look(at: key) {
+    switch objects.look(at: key) {
     case .absent: return .missing
     case .present(let bytes):
       guard let expected = recording.bytes, bytes != expected else { return nil }
@@ -53,7 +53,7 @@ package struct MissingFiles: Sendable {
   /// Whether a recording's working copy is missing or has a different size.
   package func hasLostWorkingCopy(_ recording: Recording) -> Bool {
     guard let key = recording.workingKey else { return false }
-    switch blobs.look(at: key) {
+    switch objects.look(at: key) {
     case .absent: return true
     case .present(let bytes): return recording.workingBytes.map { $0 != bytes } ?? false
     case .unknown: return false

@@ -100,14 +100,6 @@ package final class BlockCache: Sendable {
   /// Returns bytes of an object, fewer if it ends before; nil if there is none.
   func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? { try read(key, [range])?[0] }
 
-  /// Fetches the blocks that ranges of an object are in, as far as the cache lacks them. Does nothing if there is none.
-  package func fetch(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) {
-    _ = try current(key) { (object) throws(StorageError) in
-      let fetched = try fill(object, ranges.map { $0.clamped(to: 0..<object.version.bytes) })
-      client.figures.addRead(hit: 0, miss: fetched)
-    }
-  }
-
   /// Whether the cache has all blocks that ranges of an object are in, so that reading them needs no store. Waits for
   /// the disk, to compare with their digests those that an earlier process has left, but never for the store.
   package func isAtHand(_ key: ObjectKey, _ ranges: [Range<Int64>]) -> Bool {

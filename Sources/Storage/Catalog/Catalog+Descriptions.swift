@@ -26,7 +26,7 @@ extension Catalog {
     guard let keeper = descriptions.withLock({ $0 }) else { return true }
     do throws(StorageError) {
       guard let recording = try recording(id) else { return true }
-      let newest = try keeper.store.newestDescription(of: id)
+      let newest = try keeper.store.newest(of: id)
       guard newest > recording.version else { return describe(recording) }
       try update(id) { $0.version = max($0.version, newest) }
       return true

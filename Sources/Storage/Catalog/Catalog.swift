@@ -69,7 +69,7 @@ package final class Catalog: Sendable {
   /// `later` runs work on a thread that may wait for the store, or returns false if too much waits already. With it,
   /// changes that clients ask for don't wait for their descriptions if rows have others write them.
   package func keepDescriptions(
-    in store: any DescriptionStore, later: DescriptionKeeper.Start? = nil,
+    in store: Descriptions, later: DescriptionKeeper.Start? = nil,
     onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
   ) {
     let keeper = DescriptionKeeper(store: store, later: later, onFailure: onFailure)

@@ -1,149 +1,188 @@
-/// Where recordings' files are kept, by key. Thread-safe.
+/// The lifecycle of recordings' files in a store: what is announced before one is put, and what may be removed.
+/// Thread-safe.
 ///
-/// `MediaStore` keeps them in a folder. `S3Blobs`, in a bucket, also keeps those in use in a cache on a local disk,
-/// because workers, libsndfile and ffmpeg read files; what it does is noted at each member.
+/// In a folder, a recording's files are in a folder of its own, which is marked as unfinished until the recording has
+/// its row. A bucket can't be searched, so there nothing is removed, and nothing is put, before a row of `garbage` says
+/// so (Catalog+Objects):
 ///
-/// Every member except `fileAtHand` may block, so call it on a worker queue, never on an event loop.
-package protocol Blobs: Sendable {
+///     put      1. the row: unneeded in a day, unless named by then  2. the object  3. the caller's row that names it,
+///              in the transaction that deletes the first; it fails if that is due
+///     removal  1. the row, in the transaction that deletes the recording  2. DELETE  3. a day later, the collection
+///              again, because a PUT that timed out may have been carried out after the DELETE
+///
+/// Every member blocks, so call it on a worker queue, never on an event loop.
+package struct Blobs: Sendable {
+  /// The files.
+  package let store: any ObjectStore
+  /// The folder that they are in; nil if they are in a bucket.
+  let folder: MediaStore?
+  let catalog: Catalog
+
+  /// Describes files in a store: in the data folder or shared folder `folder`, or in a bucket. `catalog` names them.
+  /// For a bucket, it gets the rows that removal needs, also from transactions that delete recordings.
+  package init(_ store: any ObjectStore, in folder: MediaStore?, of catalog: Catalog) {
+    (self.store, self.folder, self.catalog) = (store, folder, catalog)
+    if folder == nil { catalog.nameDeletedObjects() }
+  }
+
+  /// Describes files in a folder.
+  package init(_ folder: MediaStore, of catalog: Catalog) { self.init(folder.objects, in: folder, of: catalog) }
+
+  /// The descriptions of the recordings.
+  package var descriptions: Descriptions { Descriptions(store, in: folder) }
+
+  // MARK: Putting
+
   /// Moves a file from the scratch disk into the store. When this returns, the object survives a power failure.
   ///
   /// Reads the file once for its SHA-256. After an error the file may be at either place; when the job runs again, it
-  /// is rewritten. A row that names the key as unneeded, of `attempts` or `garbage`, must have been written before.
+  /// is rewritten. In a folder, a row of `attempts` that names the key must have been written before.
   ///
   /// `makesFolder`: false throws if nothing is left of the recording, so that a deleted one isn't begun again.
-  ///
-  /// S3: one PUT, or parts and a completion, with the SHA-256; the file becomes the cache's copy. Writes the row of
-  /// `garbage` itself. There are no folders there, so with `makesFolder` false it throws if the recording has no row;
-  /// if that is deleted later, the row of `garbage` has the object removed.
-  func put(_ path: String, as key: ObjectKey, makesFolder: Bool) throws(StorageError) -> StoredFile
+  package func put(_ path: String, as key: ObjectKey, makesFolder: Bool = true) throws(StorageError) -> StoredFile {
+    // One that is deleted after this is removed with what was announced.
+    if folder == nil, !makesFolder, try catalog.recording(key.recording) == nil {
+      throw .noSuchRecording(key.recording)
+    }
+    try announce([key])
+    return try store.put(path, as: key, begins: makesFolder)
+  }
 
   /// Like `put`, but not durable: only for files that can be made again. Returns the object's length in bytes; nil if
   /// there is no such file, or it wasn't stored.
-  ///
-  /// S3: a PUT whose failure is ignored.
-  func offer(_ path: String, as key: ObjectKey) -> Int64?
+  package func offer(_ path: String, as key: ObjectKey) -> Int64? {
+    guard (try? FileSystem.length(of: path)) != nil, (try? announce([key])) != nil else { return nil }
+    var new = NewObject(.file(path), as: "\(key)")
+    new.isNeeded = false
+    return (try? store.put([new], begins: false))?[0]?.bytes
+  }
 
   /// Turns a received file into the first object of a new recording, together with the files that were made from it.
   /// See `put`; on an error nothing is left of the recording.
-  ///
-  /// S3: PUTs, all of them finished before this returns.
-  func adopt(
-    _ file: consuming IncomingFile, as id: RecordingID, name: String, with made: [MadeFile]
-  ) throws(StorageError) -> StoredFile
+  package func adopt(
+    _ file: consuming IncomingFile, as id: RecordingID, name: String, with made: [MadeFile] = []
+  ) throws(StorageError) -> StoredFile {
+    let file = file
+    return try announcing([name] + made.map(\.name), of: id) { () throws(StorageError) in
+      try store.adopt(file, as: id, name: name, with: made)
+    }
+  }
 
   /// Turns the bytes of a resumable upload into the first object of a new recording. The part stays until the
   /// recording has its row. On an error nothing is left of the recording.
-  ///
-  /// S3: PUTs of the part's file, which this node has.
-  func adopt(_ part: UploadPart, as id: RecordingID, name: String) throws(StorageError) -> StoredFile
+  package func adopt(_ part: UploadPart, as id: RecordingID, name: String) throws(StorageError) -> StoredFile {
+    try announcing([name], of: id) { () throws(StorageError) in try store.adopt(part, as: id, name: name) }
+  }
 
-  /// Returns a local file with the whole object. If there is no object, no file has its path.
-  ///
-  /// The file doesn't change, and it must not be changed. A recording's map of its sound is beside its audio.
-  ///
-  /// Costs the making of a string in a folder. S3: downloads what the cache lacks, with the map, and keeps both there
-  /// while the result is held, so ask only for files that will be read.
-  func localFile(_ key: ObjectKey) throws(StorageError) -> LocalFile
+  /// Announces the objects of a new recording and puts them. On an error, removes those that may have been put, unless
+  /// the store doesn't answer: then the rows of `garbage` have them removed.
+  private func announcing(
+    _ names: [String], of id: RecordingID, _ body: () throws(StorageError) -> StoredFile
+  ) throws(StorageError) -> StoredFile {
+    guard folder == nil else { return try body() }
+    let keys = names.map { ObjectKey(id, $0) }
+    try announce(keys)
+    let start = catalog.clock.now
+    do throws(StorageError) {
+      let stored = try body()
+      // A slow store may have taken most of the day in which they must be named.
+      if catalog.clock.seconds(since: start) > 3600 { try announce(keys) }
+      return stored
+    } catch {
+      if !error.isTransient { for key in keys { try? store.delete("\(key)") } }
+      throw error
+    }
+  }
 
-  /// Returns the local file with the whole object, if it is known without waiting.
-  ///
-  /// S3: nil unless the cache has all of it.
-  func fileAtHand(_ key: ObjectKey) -> LocalFile?
+  /// Records that objects may be put into a bucket.
+  func announce(_ keys: [ObjectKey]) throws(StorageError) { if folder == nil { try catalog.announce(keys) } }
 
-  /// Returns the SHA-256 of an object as it is in the store, as 64 lower-case hexadecimal digits; nil if `goesOn`,
-  /// which gets the length of each piece after it was read, returns false. What memory or a cache has of it isn't
-  /// believed, and nothing is kept there.
-  ///
-  /// Throws `.io` with `ENOENT` if there is no object. S3: GETs of 4 MiB.
-  func storedSHA256(
-    of key: ObjectKey, _ goesOn: (Int) throws(StorageError) -> Bool
-  ) throws(StorageError) -> String?
-
-  /// Removes the copy of an object that `localFile` has made, because it seems damaged, so that the next call makes
-  /// another one. Returns false if local files are the objects themselves.
-  func discardCopy(of key: ObjectKey) -> Bool
-
-  /// Returns the bytes of an object in each range, fewer if it ends before; nil if there is no object. No range is
-  /// empty. For small parts of a long object, because the bytes of a bucket's are compared with their SHA-256 only once
-  /// all are here.
-  ///
-  /// S3: fetches the blocks of 64 KiB that the cache lacks.
-  func read(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError) -> [[UInt8]]?
-
-  /// Gets ranges of an object ready to be read; no error if there is no object. Does nothing in a folder.
-  ///
-  /// S3: fetches the blocks that the cache lacks, with several requests at a time.
-  func fetch(_ key: ObjectKey, _ ranges: [Range<Int64>]) throws(StorageError)
-
-  /// Whether this machine has all bytes of an object in these ranges, so that `read` waits for no other. May read them.
-  /// Always true in a folder, even if there is no object.
-  ///
-  /// S3: true if the cache has the blocks, until they are evicted.
-  func isAtHand(_ key: ObjectKey, _ ranges: [Range<Int64>]) -> Bool
-
-  /// Looks for an object. Costs one system call in a folder. S3: a HEAD, unless the cache has the object.
-  func look(at key: ObjectKey) -> FileLook
-
-  /// Removes an object that was derived from a recording and that no row names any more; on failure it is removed with
-  /// the recording. Never removes the recording's own audio, even if a damaged row names it.
-  ///
-  /// S3: a DELETE; a row of `garbage` has it repeated after a failure.
-  func delete(_ key: ObjectKey)
-
-  /// Removes conversions that a transaction has discarded, so that they take no room until the next collection. Ignores
-  /// failures: rows of `garbage` have them removed by that.
-  ///
-  /// S3: does nothing: a client may still read what it was sent to.
-  func deleteDiscarded(_ keys: [ObjectKey])
-
-  /// Removes what an attempt may have put. No row may name it, and the attempt must have ended.
-  ///
-  /// S3: a DELETE of each key with the attempt's name that a row of `garbage` has.
-  func removeResults(of token: AttemptToken, in id: RecordingID)
-
-  /// Removes the objects that rows of `attempts` and `garbage` name and that are due. If that fails, throws and leaves
-  /// the rest for the next time.
-  ///
-  /// S3: DELETEs. It lists only the descriptions of a recording, to see what stays.
-  func removeGarbage(of catalog: Catalog) throws(StorageError)
-
-  /// Removes all objects of a recording whose row was deleted. Missing ones aren't an error.
-  ///
-  /// S3: a DELETE of each key of the recording that a row of `garbage` has. The transaction that deleted the row has
-  /// written them there.
-  func remove(_ id: RecordingID) throws(StorageError)
-
-  /// Removes what a job left of a recording that it failed to make; keeps, apart, what describes a finished recording.
-  func discard(_ id: RecordingID) throws(StorageError)
-
-  /// Throws if objects can't be read or put now, so that a job would fail for no fault of its own. Costs nothing in a
-  /// folder.
-  ///
-  /// S3: a request, if the last one has failed.
-  func checkReachable() throws(StorageError)
+  // MARK: The store
 
   /// Runs `deletion`, which deletes rows whose objects will be removed, or ends a job without a result, even on a full
-  /// disk. Throws without running it if objects can't be removed.
-  ///
-  /// S3: just runs it: the rows that it writes have the objects removed, now or later.
-  func makingRoom<Result>(_ deletion: () throws(StorageError) -> Result) throws(StorageError) -> Result
+  /// disk. Throws without running it if objects can't be removed from a folder. In a bucket, the rows that it writes
+  /// have them removed, now or later.
+  package func makingRoom<Result>(
+    _ deletion: () throws(StorageError) -> Result
+  ) throws(StorageError) -> Result {
+    guard let folder else { return try deletion() }
+    return try folder.makingRoom(deletion)
+  }
 }
 
-extension Blobs {
-  /// Moves a file from the scratch disk into the store, as the first of a recording's if need be.
-  package func put(_ path: String, as key: ObjectKey) throws(StorageError) -> StoredFile {
-    try put(path, as: key, makesFolder: true)
+extension ObjectStore {
+  /// Moves a file into the store. In a bucket, it must have been announced.
+  func put(_ path: String, as key: ObjectKey, begins: Bool) throws(StorageError) -> StoredFile {
+    var new = NewObject(.file(path), as: "\(key)")
+    new.wantsSHA256 = true
+    return StoredFile(key, try put([new], begins: begins))
   }
 
-  /// Turns a received file into the first object of a new recording.
-  package func adopt(
-    _ file: consuming IncomingFile, as id: RecordingID, name: String
+  /// Turns a received file into the first object of a recording, together with the files that were made from it. In a
+  /// bucket, they must have been announced.
+  func adopt(
+    _ file: consuming IncomingFile, as id: RecordingID, name: String, with made: [MadeFile] = []
   ) throws(StorageError) -> StoredFile {
-    try adopt(file, as: id, name: name, with: [])
+    let file = file
+    // Nothing is left to discard once it is in the store.
+    defer { file.discard() }
+    let key = ObjectKey(id, name)
+    var audio = NewObject(.file(file.path), as: "\(key)", sha256: file.digest())
+    audio.sync = { () throws(StorageError) in try file.sync() }
+    return StoredFile(key, try put([audio] + made.map { $0.object(of: id) }, begins: true))
   }
 
-  /// Returns bytes of an object in a range, fewer if it ends before; nil if there is no object.
-  package func read(_ key: ObjectKey, _ range: Range<Int64>) throws(StorageError) -> [UInt8]? {
-    try read(key, [range])?[0]
+  /// Turns the bytes of a resumable upload into the first object of a recording. The part stays.
+  func adopt(_ part: UploadPart, as id: RecordingID, name: String) throws(StorageError) -> StoredFile {
+    let key = ObjectKey(id, name)
+    var audio = NewObject(.file(part.path), as: "\(key)", sha256: try part.digest())
+    audio.sync = { () throws(StorageError) in try part.sync() }
+    (audio.keepsFile, audio.parts) = (true, part.objects)
+    return StoredFile(key, try put([audio], begins: true))
+  }
+}
+
+/// A file that became an object: it is durable.
+package struct StoredFile: Sendable, Equatable {
+  /// The key, for the row that names the file.
+  package let key: ObjectKey
+  /// Its length in bytes.
+  package let bytes: Int64
+  /// The SHA-256 as 64 lower-case hexadecimal digits.
+  package let sha256: String
+
+  /// Describes an object that a store has.
+  package init(key: ObjectKey, bytes: Int64, sha256: String) {
+    (self.key, self.bytes, self.sha256) = (key, bytes, sha256)
+  }
+
+  fileprivate init(_ key: ObjectKey, _ found: [FoundObject?]) {
+    guard let first = found.first, let first, let sha256 = first.sha256 else {
+      preconditionFailure("a needed object was put with its SHA-256")
+    }
+    self.init(key: key, bytes: first.bytes, sha256: sha256)
+  }
+}
+
+/// A file that a worker has made from a received file, in a work folder.
+package struct MadeFile: Sendable {
+  /// Where it is.
+  package let path: String
+  /// Its name in the recording's folder.
+  package let name: String
+  /// If it isn't needed, it may be missing, and may be lost in a power failure.
+  package let isNeeded: Bool
+  /// Its length in bytes, while it is there; nil if it is missing.
+  package var byteCount: Int64? { try? FileSystem.length(of: path) }
+
+  /// Describes a file; see the members.
+  package init(path: String, name: String, isNeeded: Bool) {
+    (self.path, self.name, self.isNeeded) = (path, name, isNeeded)
+  }
+
+  fileprivate func object(of id: RecordingID) -> NewObject {
+    var new = NewObject(.file(path), as: "\(ObjectKey(id, name))")
+    new.isNeeded = isNeeded
+    return new
   }
 }

@@ -2,36 +2,12 @@ import Dispatch
 import Synchronization
 import Terms
 
-/// Where the descriptions of recordings are kept. Thread-safe; every call blocks.
-package protocol DescriptionStore: Sendable {
-  /// Writes a recording's description beside its audio. Does nothing for a recording without audio.
-  func describe(_ recording: Recording) throws(StorageError)
-
-  /// Returns the version of a recording's latest description: 0 if it has none, or if finding out takes a request.
-  func newestDescription(of id: RecordingID) throws(StorageError) -> Int64
-
-  /// Removes the mark of the unfinished from a recording whose row is durable but that couldn't be described. Does
-  /// nothing if the store has no marks.
-  func removeMark(of id: RecordingID) throws(StorageError)
-
-  /// Throws if another process could write to the catalog that is in the same folder. Does nothing if there is none.
-  func checkClaim() throws(StorageError)
-
-  /// Whether other processes write descriptions, too.
-  var hasOtherWriters: Bool { get }
-}
-
-extension MediaStore: DescriptionStore {
-  /// Whether other processes share the folder.
-  package var hasOtherWriters: Bool { node != nil }
-}
-
 /// Writes the descriptions of recordings into their folders, one at a time for each recording.
 package struct DescriptionKeeper: Sendable {
   /// Runs work on a thread that may wait for the store. Returns false, without running it, if too much waits already.
   package typealias Start = @Sendable (@escaping @Sendable () -> Void) -> Bool
 
-  let store: any DescriptionStore
+  let store: Descriptions
   private let start: Start?
   private let onFailure: @Sendable (RecordingID, StorageError) -> Void
   private let waiting = Waiting()
@@ -45,7 +21,7 @@ package struct DescriptionKeeper: Sendable {
   private let queues = (0..<16).map { DispatchQueue(label: "descriptions \($0)") }
 
   init(
-    store: any DescriptionStore, later start: Start? = nil,
+    store: Descriptions, later start: Start? = nil,
     onFailure: @escaping @Sendable (RecordingID, StorageError) -> Void
   ) {
     (self.store, self.start, self.onFailure) = (store, start, onFailure)

@@ -3,7 +3,7 @@ import Glibc
 // @unchecked Sendable: the state belongs to the owner, who passes it from the loop to a worker queue and back, and
 // makes no call before the previous one has returned; this handover orders the calls.
 
-/// A file being received: bytes are appended and hashed as they arrive, until the media store adopts the file.
+/// A file being received: bytes are appended and hashed as they arrive, until a store adopts the file.
 ///
 /// Every call blocks on the disk, so make it on a worker queue, never on an event loop. A file that isn't adopted is
 /// removed with the last reference. There is no lock: call it from one queue at a time.
@@ -54,20 +54,17 @@ package final class IncomingFile: @unchecked Sendable {
     hash.hexDigest()
   }
 
+  /// Waits until all bytes are on disk. Throws the error of an append that failed.
+  func sync() throws(StorageError) {
+    if let failure { throw failure }
+    try file.sync()
+  }
+
   /// Removes the file unless it was adopted. May be called repeatedly.
   package func discard() {
     guard !isSettled else { return }
     isSettled = true
     // If this fails, the next start's sweep removes the file.
     try? FileSystem.remove(path)
-  }
-
-  /// Makes the bytes durable and renames the file to a path on the same disk.
-  func move(to newPath: String) throws(StorageError) {
-    precondition(!isSettled, "an incoming file is adopted once")
-    if let failure { throw failure }
-    try file.sync()
-    try FileSystem.rename(path, to: newPath)
-    isSettled = true
   }
 }

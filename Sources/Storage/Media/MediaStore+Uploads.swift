@@ -16,7 +16,7 @@ import Glibc
 // can be completed again. After step 3, the next start removes the part, which is only a second name for the
 // recording's file.
 
-extension MediaStore {
+extension MediaStore: UploadSpool {
   /// Creates the part file of an upload that is about to get its row: a row without one would look as if its bytes were
   /// lost.
   package func prepare(_ id: UploadID) throws(StorageError) { _ = try makePart(of: id) }
@@ -94,27 +94,6 @@ extension MediaStore {
     removePart(of: id)
     for name in (try? FileSystem.names(in: uploads)) ?? [] where name.hasPrefix("\(id)-") {
       try? FileSystem.remove(uploads + "/" + name)
-    }
-  }
-
-  /// Also makes a complete part the file `name` of recording `id`. When this returns, the file survives a power
-  /// failure.
-  ///
-  /// The part stays as another name of the same bytes; remove it once the recording has its row. On an error, the
-  /// recording's folder is removed but the part isn't.
-  package func adopt(_ part: UploadPart, as id: RecordingID, name: String) throws(StorageError) -> StoredFile {
-    let path = finalPath(of: id, name: name)
-    do {
-      let sha256 = try part.digest()
-      try part.sync()
-      try makeFolder(of: id)
-      try FileSystem.link(part.path, to: path)
-      try FileSystem.syncFolder(folder(of: id))
-      return StoredFile(key: ObjectKey(id, name), bytes: part.byteCount, sha256: sha256)
-    } catch {
-      try? FileSystem.remove(path)
-      removeFolderIfUnused(of: id)
-      throw error
     }
   }
 

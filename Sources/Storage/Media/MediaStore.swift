@@ -22,30 +22,15 @@
 //
 // No path contains text from outside. A crash can leave one of two harmless things. First, a folder without a row, if
 // the crash occurs between making the bytes durable and inserting the row. Such a folder carries the mark of the
-// unfinished (MediaStore+Descriptions), and only because of that mark does the next start remove it. Second, a
-// partially removed folder: the row is deleted first, and its ID recorded as removed in the same transaction; the
-// folder is then renamed before its contents are removed, so it can no longer be found by its ID, and the next start
-// removes the rest. A row without its file can't occur. Anything else found without a row has lost it, and is never
-// removed: see Reconciliation.
+// unfinished (Descriptions), and only because of that mark does the next start remove it. Second, a partially removed
+// folder: the row is deleted first, and its ID recorded as removed in the same transaction; the folder is then renamed
+// before its contents are removed, so it can no longer be found by its ID, and the next start removes the rest. A row
+// without its file can't occur. Anything else found without a row has lost it, and is never removed: see
+// Reconciliation.
 
 import Glibc
 import Synchronization
 import Terms
-
-/// A file that became an object: it is durable.
-package struct StoredFile: Sendable, Equatable {
-  /// The key, for the row that names the file.
-  package let key: ObjectKey
-  /// Its length in bytes.
-  package let bytes: Int64
-  /// The SHA-256 as 64 lower-case hexadecimal digits.
-  package let sha256: String
-
-  /// Describes an object that a store has.
-  package init(key: ObjectKey, bytes: Int64, sha256: String) {
-    (self.key, self.bytes, self.sha256) = (key, bytes, sha256)
-  }
-}
 
 /// The recordings' files in one directory. Thread-safe.
 ///
@@ -261,6 +246,30 @@ package final class MediaStore: Sendable {
     try FileSystem.replace(path, with: bytes)
   }
 
+  /// Returns the file that an attempt writes its waveform to; nil if each node has its own disk and the job isn't on
+  /// this one: then only its progress is known here, and the node that writes it answers for this one. The file may not
+  /// exist yet, or may have become an object meanwhile.
+  ///
+  /// Costs the making of a string in a folder of recordings.
+  package func growingWaveform(of token: AttemptToken) -> LocalFile? {
+    let folder = workFolder(of: token.job)
+    guard hasMedia || FileSystem.isFolder(folder) else { return nil }
+    return LocalFile(path: "\(folder)/\(token.workName("pyramid"))")
+  }
+
+  func path(of key: ObjectKey) -> String { "\(recordings)/\(key.recording.text)/\(key.name)" }
+
+  /// Returns the content of a file that a job may have written; nil if there is none, or if it is longer than `limit`
+  /// bytes.
+  package func contents(ofWorkFile path: String, limit: Int64) throws(StorageError) -> [UInt8]? {
+    do {
+      // A decoder that was taken over may have made something else than a file.
+      return try FileSystem.contents(of: path, limit: limit, flags: O_NOFOLLOW | O_NONBLOCK)
+    } catch .io(_, _, let number) where [ENOENT, ELOOP, EFBIG].contains(number) {
+      return nil
+    }
+  }
+
   /// Removes an attempt's files in its job's work folder, but not those of other attempts, which may be working. If
   /// this fails, the end of the job or the next start's sweep removes them.
   package func removeWork(of token: AttemptToken) {
@@ -270,23 +279,11 @@ package final class MediaStore: Sendable {
     }
   }
 
-  /// Removes an attempt's files in a recording's folder. No row may name one, and the attempt must have ended. If this
-  /// fails, the next collection removes them.
-  package func removeResults(of token: AttemptToken, in id: RecordingID) {
-    let garbage = Garbage.files(of: token, folder: id)
-    for name in (try? fileNames(of: id)) ?? [] where garbage.includes(name) { try? removeFile(name, of: id) }
-  }
-
   /// Returns the names of the files in a recording's folder; none if there is no folder.
   func fileNames(of id: RecordingID) throws(StorageError) -> [String] {
     do { return try FileSystem.names(in: folder(of: id)) } catch .io(_, _, let number)
       where [ENOENT, ENOTDIR].contains(number)
     { return [] }
-  }
-
-  /// Removes a file from a recording's folder, if it exists.
-  func removeFile(_ name: String, of id: RecordingID) throws(StorageError) {
-    _ = try FileSystem.removeFile(finalPath(of: id, name: name))
   }
 
   /// Removes a job's work folder with its contents, when no attempt at the job can follow. If this fails, the next
@@ -307,12 +304,6 @@ package final class MediaStore: Sendable {
     }
     try FileSystem.remove(away)
     keepReserve()
-  }
-
-  /// Removes the folder of a recording that a job failed to produce. If the folder describes a finished recording, sets
-  /// it aside instead, because the row may come from an older catalog.
-  package func discard(_ id: RecordingID) throws(StorageError) {
-    if try readDescription(of: id) != nil { try setAside(id) } else { try remove(id) }
   }
 
   /// Creates and removes a file to verify that the disk is writable. Throws the error if it isn't.

@@ -60,7 +60,7 @@ package struct DataRepair: Sendable {
   ) throws(StorageError) -> [String] {
     let catalog = try Catalog(path: path)
     let failure = FirstFailure()
-    catalog.keepDescriptions(in: store) { failure.note($1) }
+    catalog.keepDescriptions(in: store.descriptions) { failure.note($1) }
     let report = Reconciliation(catalog: catalog, store: store).run(verified: true)
     if report.adopted > 0 { done.append("\(report.adopted) recordings have their row in the catalog again.") }
     if report.healed > 0 { done.append("\(report.healed) rows that could not be read were written again.") }
@@ -230,7 +230,8 @@ package struct DataRepair: Sendable {
       if losesWorkingCopy { $0.workingKey = nil }
     }
     try catalog.resume(stranded: entry.recording.id)
-    for item in lost { store.delete(item.key) }
+    let blobs = Blobs(store, of: catalog)
+    for item in lost { blobs.delete(item.key) }
     return true
   }
 }

@@ -22,7 +22,8 @@ extension Reconciliation {
     guard !ended.isEmpty else { return 0 }
     let known = Set(try catalog.conversionFiles(of: id))
     let lost = ended.filter { !known.contains($0) }
-    for file in lost { store.delete(ObjectKey(id, file)) }
+    let blobs = Blobs(store, of: catalog)
+    for file in lost { blobs.delete(ObjectKey(id, file)) }
     return lost.count
   }
 

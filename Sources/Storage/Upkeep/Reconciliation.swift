@@ -112,7 +112,7 @@ package struct Reconciliation: Sendable {
   /// updates the row from the folder. A row that can't be read is reported elsewhere.
   private func finish(_ id: RecordingID) throws(StorageError) -> Bool {
     guard let row = try catalog.readableRecording(id), row.audioFile == nil,
-      let described = store.description(of: id)?.recording, store.hasAudio(of: described)
+      let described = store.described(id), store.hasAudio(of: described)
     else { return false }
     try catalog.finish(with: described)
     return true
@@ -121,7 +121,7 @@ package struct Reconciliation: Sendable {
   /// Returns the row described by a recording's folder, with the job that it needs, or nil if there is no description
   /// or no audio.
   private func lostRow(of id: RecordingID) -> (recording: Recording, jobs: [Job])? {
-    guard var recording = store.description(of: id)?.recording, let audio = recording.audioFile,
+    guard var recording = store.described(id), let audio = recording.audioFile,
       store.hasFile(audio, of: id)
     else { return nil }
     let files = [recording.waveformFile, recording.media == nil ? nil : recording.workingFile].compactMap { $0 }
@@ -150,7 +150,7 @@ package struct Reconciliation: Sendable {
         try catalog.deleteUnreadable(text)
         continue
       }
-      guard let recording = store.description(of: id)?.recording else {
+      guard let recording = store.described(id) else {
         report.unreadable += 1
         continue
       }
@@ -213,7 +213,7 @@ package struct Reconciliation: Sendable {
   /// that the row was damaged. `holds` compares a recording with its audio.
   func correctRow(of id: RecordingID, holds: (Recording) -> Bool) throws(StorageError) -> Bool {
     guard let recording = try catalog.readableRecording(id), recording.audioFile != nil,
-      let described = store.description(of: id)?.recording, !holds(recording) || !recording.isSameAudio(as: described),
+      let described = store.described(id), !holds(recording) || !recording.isSameAudio(as: described),
       holds(described)
     else { return false }
     try catalog.replaceUnreadable(with: described)
