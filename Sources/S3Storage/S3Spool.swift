@@ -52,14 +52,9 @@ package final class S3Spool: UploadSpool {
 
   /// Begins a file for the bytes from `offset` on. Returns nil if objects don't have those before.
   package func begin(_ segments: [UploadSegment], at offset: Int64) throws(StorageError) -> (any UploadBytes)? {
-    guard let own = segments.last, own.start == offset else { return nil }
-    let objects = try catalog.objects(of: own.upload)
-    var place: Int64 = 0
-    for object in objects {
-      guard object.start == place else { return nil }
-      place = object.end
-    }
-    guard place == offset else { return nil }
+    guard let own = segments.last, own.start == offset,
+      let objects = try catalog.objects(of: own.upload, upTo: offset)
+    else { return nil }
     return ObjectBytes(of: own.upload, in: self, after: objects, part: try scratch.makeTemporaryPart())
   }
 

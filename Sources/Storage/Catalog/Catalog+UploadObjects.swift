@@ -15,6 +15,17 @@ extension Catalog {
     try read { try Self.objects(of: id, $0) }
   }
 
+  /// Returns the objects of an unfinished upload, in order; nil unless they have exactly its first `count` bytes.
+  package func objects(of id: UploadID, upTo count: Int64) throws(StorageError) -> [UploadObject]? {
+    let objects = try objects(of: id)
+    var place: Int64 = 0
+    for object in objects {
+      guard object.start == place else { return nil }
+      place = object.end
+    }
+    return place == count ? objects : nil
+  }
+
   static func objects(of id: UploadID, _ db: CatalogTransaction) throws -> [UploadObject] {
     try db.rows("SELECT start, bytes, name FROM upload_objects WHERE upload = ? ORDER BY start", [id.text]).map {
       UploadObject(

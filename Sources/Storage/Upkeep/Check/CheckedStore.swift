@@ -148,12 +148,6 @@ extension Catalog {
           ObjectPiece("uploads/" + MediaStore.fileName(of: $0.segment), 0..<$0.count)
         }
     }
-    let objects = try objects(of: upload.id)
-    var place: Int64 = 0
-    for object in objects {
-      guard object.start == place else { return nil }
-      place = object.end
-    }
-    return place == upload.offset ? objects.map { ObjectPiece($0.key, 0..<$0.bytes) } : nil
+    return try objects(of: upload.id, upTo: upload.offset)?.map { ObjectPiece($0.key, 0..<$0.bytes) }
   }
 }
