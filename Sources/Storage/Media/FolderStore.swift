@@ -211,7 +211,10 @@ package struct FolderStore: ObjectStore {
   // MARK: Removing
 
   /// Removes a file.
-  package func delete(_ key: String) throws(StorageError) { _ = try FileSystem.removeFile(file(key)) }
+  package func delete(_ key: String) throws(StorageError) {
+    // A folder in its place, too.
+    _ = try present(file(key)) { (path) throws(StorageError) in try FileSystem.remove(path) }
+  }
 
   /// Does nothing: a claim of the folder removes what an earlier process left.
   package func discardUnfinished() {}
