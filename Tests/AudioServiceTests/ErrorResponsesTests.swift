@@ -122,7 +122,7 @@ import Waveform
     (.malformedJSON(.tooDeep(limit: 9)), 400, "invalid_json", nil),
     (.malformedJSON(.repeatedMember(JSONPath(steps: [.member("a")]))), 400, "invalid_json", "a"),
     (.malformedJSON(.nameTooLong(limit: 9)), 400, "invalid_json", nil),
-    (.malformedJSON(.longForeignRun), 400, "invalid_json", nil),
+    (.malformedJSON(.longMarkRun), 400, "invalid_json", nil),
     (.notAnObject, 400, "invalid_json", nil),
     (.unknownMember("a.b", known: ["c"]), 400, "unknown_member", "a.b"),
     (.invalidMember("a.b", .given), 400, "invalid_member", "a.b"),

@@ -166,7 +166,7 @@ private func problem(for fault: JSONFault) -> Problem {
     case .malformed(let offset): ("is not valid JSON from byte \(offset) on", nil)
     case .tooDeep(let limit): ("nests arrays and objects more than \(limit) deep", nil)
     case .repeatedMember(let path): ("has “\(path)” more than once", "\(path)")
-    case .longForeignRun: ("has a text with more than 1024 bytes in a row that aren't ASCII", nil)
+    case .longMarkRun: ("has a text with more than 256 combining marks in a row", nil)
     case .nameTooLong(let limit): ("has a member whose name is longer than \(limit) bytes", nil)
     }
   return Problem("invalid_json", "The body \(what). Send a JSON object in UTF-8.", parameter: member)

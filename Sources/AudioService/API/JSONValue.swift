@@ -40,8 +40,8 @@ enum JSONFault: Error, Equatable {
   case repeatedMember(JSONPath)
   /// A member's name has more bytes than this.
   case nameTooLong(limit: Int)
-  /// A text isn't ASCII for too long; see `hasLongForeignRun`.
-  case longForeignRun
+  /// A text has too many combining marks in a row; see `hasLongMarkRun`.
+  case longMarkRun
 }
 
 /// Where a value is within another: the members and elements that lead to it.
@@ -183,7 +183,7 @@ private struct JSONReader {
       position += 1
       switch byte {
       case UInt8(ascii: "\""):
-        guard !text.span.hasLongForeignRun else { throw .longForeignRun }
+        guard !text.span.hasLongMarkRun else { throw .longMarkRun }
         return String(decoding: text, as: UTF8.self)
       case UInt8(ascii: "\\"): text.append(contentsOf: try escaped())
       default: text.append(byte)

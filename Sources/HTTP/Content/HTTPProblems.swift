@@ -41,7 +41,9 @@ extension HTTPParseError.Fault {
   fileprivate var words: String {
     switch self {
     case .target: "the target is neither a path nor an http URL, or has a character that must be escaped (%XX)"
-    case .escape: "an escape in the target is not %XX, is NUL or is not UTF-8; % itself is written %25"
+    case .escape:
+      "an escape in the target is not %XX, is NUL, is not UTF-8, or is one of more than 256 combining marks in a row; "
+        + "% itself is written %25"
     default: rawValue
     }
   }

@@ -69,7 +69,7 @@ enum ASCII {
   }
 
   /// Decodes `%XX` once and, if `plusIsSpace`, `+` as a space. Returns nil if an escape is malformed or NUL, or if the
-  /// result isn't UTF-8 or has a long run of other bytes than ASCII.
+  /// result isn't UTF-8 or has a long run of combining marks.
   static func percentDecoded(_ text: ArraySlice<UInt8>, plusIsSpace: Bool = false) -> String? {
     // Most texts need no decoding, and ASCII needs no validation.
     guard text.contains(where: { $0 == percent || plusIsSpace && $0 == 0x2B || $0 >= 0x80 }) else {
@@ -92,7 +92,7 @@ enum ASCII {
         decoded.append(plusIsSpace && byte == 0x2B ? space : byte)
       }
     }
-    return decoded.span.hasLongForeignRun ? nil : String(validating: decoded, as: UTF8.self)
+    return decoded.span.hasLongMarkRun ? nil : String(validating: decoded, as: UTF8.self)
   }
 }
 

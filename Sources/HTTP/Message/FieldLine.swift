@@ -15,7 +15,7 @@ enum FieldLine {
       guard ASCII.isFieldValueByte(bytes[index]) else { throw .malformed(.fieldValue) }
       allBits |= bytes[index]
     }
-    if allBits >= 0x80, bytes.hasLongForeignRun { throw .malformed(.fieldValue) }
+    if allBits >= 0x80, bytes.hasLongMarkRun { throw .malformed(.fieldValue) }
     let name = line.prefix(colon)
     fields.append(name, line[(name.endIndex + 1)...].trimmingBlanks())
   }
