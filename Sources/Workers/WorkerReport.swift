@@ -52,11 +52,12 @@ package enum WorkerReport: Sendable, Equatable {
     return Array(data) + [UInt8(ascii: "\n")]
   }
 
-  /// Parses a line; nil if it isn't a worker's, or doesn't have exactly one member.
+  /// Parses a line; nil if it isn't a worker's, doesn't have exactly one member, or can't be true: a worker that was
+  /// taken over must not make the service compute with numbers that overflow.
   package init?(line: ArraySlice<UInt8>) {
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
-    guard let report = try? decoder.decode(WorkerReport.self, from: Data(line)) else { return nil }
+    guard let report = try? decoder.decode(WorkerReport.self, from: Data(line)), report.isPlausible else { return nil }
     self = report
   }
 

@@ -347,6 +347,19 @@ import Workers
     }
   }
 
+  @Test("a place behind the end of a file, and a length that no part has, make no sense")
+  func lies() throws {
+    let readers = readers(try script("printf '\\001\\010\\000\\000\\000\\360\\377\\377\\377\\377\\377\\377\\177'"))
+    let nonsense = ReaderFailure.died("its answer made no sense")
+    let path = try sound()
+    #expect(throws: nonsense) {
+      try readers.read(path, for: Self.client) { (reader) throws(ReaderFailure) in _ = try reader.plainSamples() }
+    }
+    #expect(throws: nonsense) {
+      try readers.read(path, for: Self.client) { (reader) throws(ReaderFailure) in _ = try reader.partLength(0..<9) }
+    }
+  }
+
   @Test("a crash of a reader is counted, unless it has said that its memory ran out")
   func crashes() throws {
     let (path, window) = (try sound(), try Self.window())

@@ -20,7 +20,7 @@ struct WorkerReportTests {
     ]
     let read = [
       probe + #""file_extension":"wav","media_type":"audio/wav","warnings":[]}}"#,
-      #"{"analysis":{"frames":9007199254740993,"warnings":[\#(json(warning))]}}"#,
+      #"{"analysis":{"frames":35184372088831,"warnings":[\#(json(warning))]}}"#,
       #"{"denoised":{"frames":3,"noise":{"quantile":0.2},"link":"all","clipped_samples":4,"#
         + #""warnings":[\#(json(warning))]}}"#,
       #"{"denoised":{"frames":3,"noise":{"start":1,"end":2.5,"adapted":true},"link":"all","clipped_samples":4,"#
@@ -45,6 +45,31 @@ struct WorkerReportTests {
     #expect(line.starts(with: "{\"".utf8))
     #expect(WorkerReport(line: line[...]) == report)
     #expect(WorkerReport(line: line.dropLast()) == report)
+  }
+
+  @Test(
+    "a report with numbers that no sound has isn't read",
+    arguments: [
+      #"{"analysis":{"frames":35184372088832,"warnings":[]}}"#, #"{"analysis":{"frames":-1,"warnings":[]}}"#,
+      #"{"intake":{"probe":PROBE,"analysis":{"frames":9223372036854775807,"warnings":[]}}}"#,
+      #"{"progress":{"fraction":1.5,"ready_frames":0}}"#, #"{"progress":{"fraction":1,"ready_frames":-1}}"#,
+      #"{"converted":{"frames":9223372036854775807}}"#,
+      #"{"trimmed":{"frames":-5,"warnings":[],"lacks_pictures":false}}"#,
+      #"{"denoised":{"frames":3,"clipped_samples":-4,"warnings":[]}}"#,
+      #"{"noise_regions":[{"frames":[0,9223372036854775807],"sample_rate":8000,"level":-60,"score":1}]}"#,
+      #"{"probe":PROBE}"#.replacing("PROBE", with: probe(channels: 1025)),
+      #"{"probe":PROBE}"#.replacing("PROBE", with: probe(rate: 0)),
+      #"{"probe":PROBE}"#.replacing("PROBE", with: probe(frames: "-1")),
+    ])
+  func implausible(text: String) {
+    let text = text.replacing("PROBE", with: Self.probe())
+    #expect(WorkerReport(line: Self.line(text)) == nil)
+    #expect(WorkerReport(line: Self.line(#"{"probe":\#(Self.probe())}"#)) != nil)
+  }
+
+  private static func probe(rate: Int = 44_100, channels: Int = 2, frames: String = "5") -> String {
+    #"{"shape":{"container":"wav","codec":"pcm_s16","sample_rate":\#(rate),"channels":\#(channels),"#
+      + #""frames":\#(frames)},"file_extension":"wav","media_type":"audio/wav","warnings":[]}"#
   }
 
   @Test func membersAreInSnakeCase() {

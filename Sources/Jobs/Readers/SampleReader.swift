@@ -14,6 +14,8 @@ package final class SampleReader: Sendable {
   struct Patience: Sendable {
     /// The reader's processor time for samples, and the time by the clock for any answer.
     var processorSeconds = 20.0, clockSeconds = 60.0
+    /// How long a reader may use no processor time: no disk takes that long, but a stopped process does.
+    var idleSeconds = 10.0
     /// How often a reader that doesn't answer is looked at.
     var lookSeconds = 1.0
     var clock = Clock.system
@@ -116,6 +118,7 @@ package final class SampleReader: Sendable {
     let bytes = try ask(.plainStart, atMost: 8)
     guard bytes.count == 8 else { throw .nonsense }
     let start = Int64(little: bytes[...])
+    guard start <= file.state.bytes else { throw .nonsense }
     return start < 0 ? nil : PlainSamples(of: file, from: start)
   }
 
@@ -130,7 +133,8 @@ package final class SampleReader: Sendable {
   package func partLength(_ frames: Range<Int64>) throws(ReaderFailure) -> Int64 {
     let bytes = try ask(.partLength(frames), atMost: 8)
     let length = Int64(little: bytes[...])
-    guard bytes.count == 8, length > 0 else { throw .nonsense }
+    // At most 1,024 channels of eight bytes, behind a head.
+    guard bytes.count == 8, length > 0, length <= 4096 + Int64(frames.count) << 13 else { throw .nonsense }
     return length
   }
 
@@ -196,7 +200,7 @@ package final class SampleReader: Sendable {
   /// takes too long, or more processor time than `mostSeconds`.
   private func answer(atMost limit: Int, _ mostSeconds: Double) throws(ReaderFailure) -> Answer {
     let (start, head) = (patience.clock.now, ReaderRequest.answerHeadBytes)
-    var processorStart: Double?
+    var (processorStart, last) = (nil as Double?, (used: -1.0, since: patience.clock.now))
     // Room for a failure, whose length isn't known.
     let limit = min(limit, ReaderRequest.answerLimit)
     var answer = [UInt8](repeating: 0, count: head + max(limit, 4096))
@@ -211,6 +215,8 @@ package final class SampleReader: Sendable {
         let before = processorStart ?? used
         processorStart = before
         guard used - before <= mostSeconds else { throw .slow }
+        if used != last.used { last = (used, patience.clock.now) }
+        guard patience.clock.seconds(since: last.since) <= patience.idleSeconds else { throw .slow }
       } else {
         guard count > 0 else {
           throw .died(excess.withLock { $0 }.map { "it exceeded a limit: \($0)" } ?? "it ended without an answer")

@@ -259,6 +259,9 @@ struct FileState: Equatable {
   /// When its content and its entry changed, in seconds and nanoseconds.
   private let changed: SIMD4<Int>
 
+  /// The length of the file.
+  var bytes: Int64 { Int64(file[2]) }
+
   /// nil, with errno, if there is no file.
   init?(path: String) {
     var status = Glibc.stat()
