@@ -17,7 +17,6 @@ package final class UploadHook: Sendable {
   private let settings: WebhookSettings
   private let timeoutSeconds: Double
   private let time: @Sendable () -> Timestamp
-  private let queue = DispatchQueue(label: "hook", attributes: .concurrent)
   private static let everywhere = WebhookNetworks(
     allowed: ["0.0.0.0/0", "::/0"].compactMap { Network($0) })
 
@@ -37,7 +36,7 @@ package final class UploadHook: Sendable {
   /// 16 KiB of the answer, and follows no redirect.
   package func ask(_ body: [UInt8]) async -> Verdict {
     await withCheckedContinuation { continuation in
-      queue.async { [self] in continuation.resume(returning: verdict(body)) }
+      DispatchQueue(label: "hook").async { [self] in continuation.resume(returning: verdict(body)) }
     }
   }
 

@@ -19,7 +19,7 @@ final class FairLane: Sendable {
     seconds: JobSecondsCounter? = nil
   ) {
     (self.waiting, self.seconds, self.clock) = (waiting, seconds, clock)
-    queue = WorkQueue(label: label)
+    queue = WorkQueue(label: label, threads: places)
     self.places = FairPlaces(
       .init(
         places: places, placesPerClient: perClient, waiting: waiting.total, waitingPerClient: waiting.perClient), clock)
