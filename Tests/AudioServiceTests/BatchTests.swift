@@ -80,6 +80,10 @@ import Testing
     let jobs = try await bench.check(.get, "/v1/batches/\(batch.id)/jobs", 200)
     #expect(jobs.contains(#""code":"invalid_member""#) && jobs.contains(#""state":"failed""#))
     #expect(try bench.catalog.jobs(limit: 9).count == 1)
+    let body = #"{"recordings":["\#(good.id)","x","00000000-0000-0000-0000-000000000000"],"loudness":{}}"#
+    _ = try await bench.check(.post, "/v1/batches", body: body, 202)
+    let listed = try await bench.check(.get, "/v1/batches?limit=1", 200)
+    #expect(listed.contains(#""total":3"#), "\(listed)")
   }
 
   @Test("single jobs begin before the next job of a batch, which takes none of the client's room in the queue")
@@ -168,7 +172,7 @@ import Testing
     "a request without exactly one operation, or with members that it doesn't have, is refused",
     arguments: [
       ("{}", "denoise"), (#"{"recordings":[]}"#, "denoise"), (#"{"loudness":{}}"#, "recordings"),
-      (#"{"recordings":[],"loudness":{}}"#, "recordings"), (#"{"recordings":["x"],"loudness":{}}"#, "recordings"),
+      (#"{"recordings":[],"loudness":{}}"#, "recordings"), (#"{"recordings":[7],"loudness":{}}"#, "recordings"),
       (#"{"recordings":["x"],"loudness":{},"trim":{"start":0,"end":1}}"#, "loudness"),
       (#"{"recordings":["x"],"loudness":{"a":1}}"#, "loudness.a"),
       (#"{"recordings":["x"],"loudness":null}"#, "loudness"),

@@ -38,7 +38,7 @@ struct BatchRequests: Sendable {
       let members = try JSONMembers(body, known: Self.known)
       let operation = try BatchOperation(members)
       if case .denoise(let asked) = operation { _ = try context.usable(asked) }
-      let recordings = try Self.recordings(members)
+      let recordings = try Self.recordings(members, at: catalog.time)
       let callback = try members.callbackURL(context.configuration.webhooks)
       let (kind, parameters) = operation.stored
       let batch = Batch(
@@ -59,16 +59,15 @@ struct BatchRequests: Sendable {
 
   private static func path(_ id: BatchID) -> String { "/v1/batches/\(id)" }
 
-  private static func recordings(_ members: JSONMembers) throws -> [RecordingID] {
+  /// Returns the recordings. A text that can't be an ID stands for one that is missing, so it gets an ID of none.
+  private static func recordings(_ members: JSONMembers, at time: Timestamp) throws -> [RecordingID] {
     let expected = Expectation.recordingIDs(limit: recordingLimit)
     guard case .array(let elements) = members.value("recordings"), (1...recordingLimit).contains(elements.count) else {
       throw members.invalid("recordings", expected)
     }
     return try elements.map { element in
-      guard case .string(let text) = element, let id = RecordingID(text) else {
-        throw members.invalid("recordings", expected)
-      }
-      return id
+      guard case .string(let text) = element else { throw members.invalid("recordings", expected) }
+      return RecordingID(text) ?? RecordingID(at: time)
     }
   }
 
