@@ -137,6 +137,24 @@ import Testing
     let certain = cleaning(.ifCertain).clean(samples, profile), fixed = cleaning(nil).clean(samples, profile)
     let change = zip(certain, fixed).map { $0 - $1 }, part = (7 * rate)..<(11 * rate)
     #expect(TestSignals.levelDB(change[part]) < TestSignals.levelDB(music[part]) - 40, "\(name)")
+    // Only a hum may be followed, if it's asked for.
+    guard name != "a hum" else { return }
+    let followed = cleaning(.always).clean(samples, profile)
+    #expect(TestSignals.levelDB(followed[part]) > TestSignals.levelDB(fixed[part]) - 1, "\(name)")
+  }
+
+  @Test("drums and struck strings 50 dB over the noise keep their level", arguments: [false, true])
+  func decays(isDrum: Bool) throws {
+    var samples = TestSignals.noise(12 * rate, level: 0.001)
+    let hits = TestSignals.noise(samples.count, level: 0.5, seed: 9)
+    let profile = try cleaning(nil).profile(of: Array(samples[..<(2 * rate)]))
+    for index in (3 * rate)..<samples.count {
+      let time = Double(index % (rate / 4)) / Double(rate)
+      let string = (1...8).reduce(0.0) { $0 + sin(2 * .pi * 196 * Double($1) * time) / Double($1) }
+      samples[index] += isDrum ? hits[index] * Float(exp(-time / 0.05)) : Float(0.3 * string * exp(-time / 0.2))
+    }
+    let followed = cleaning(.always).clean(samples, profile)
+    #expect(abs(left(followed, of: samples, 4..<11)) < 0.1)
   }
 
   @Test("after digital silence, the noise counts as unchanged")

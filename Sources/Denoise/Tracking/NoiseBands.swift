@@ -7,6 +7,8 @@ struct NoiseBands: Sendable {
 
   /// The first bin of each band, followed by the end of the last one.
   let edges: [Int]
+  /// Number of bands that begin below 500 Hz.
+  let humCount: Int
   /// Number of bands.
   var count: Int { edges.count - 1 }
   /// For each band, the end of the bins whose values lie between it and the next band: the first bin at or above the
@@ -37,6 +39,7 @@ struct NoiseBands: Sendable {
       return min(1, max(0, (Float(bin) - middles[band]) / (middles[band + 1] - middles[band])))
     }
     self.edges = edges
+    humCount = edges.dropLast().filter { Double($0) * hertz < 500 }.count
   }
 
   /// Returns the mean of a band.
