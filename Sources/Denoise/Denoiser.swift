@@ -160,12 +160,16 @@ package struct Denoiser: ~Copyable {
   static func level(
     of noise: NoiseCourse, _ settings: DenoiseSettings, _ frame: AnalysisFrame, sampleRate: Int
   ) -> FrameNoise {
-    let factor = settings.method == .spectralSubtraction ? 1 : 0.85
-    let sensitivity = Float(factor * min(2, max(0.5, settings.sensitivity)))
+    let sensitivity = factor(of: settings.method) * Float(min(2, max(0.5, settings.sensitivity)))
     let levels = noise.parts.map { $0.profile.summed.map { $0 * sensitivity } }
     let hiss = zip(noise.parts, levels).map { part, level in
       part.profile.leastSteadiness * Hiss.breadth(of: level, frame: frame, sampleRate: sampleRate)
     }
-    return FrameNoise(levels, hiss: hiss, at: noise.parts.map(\.frames), hop: frame.hop)
+    return FrameNoise(
+      levels, hiss: hiss, liveliness: noise.parts.map(\.profile.leastLiveliness), at: noise.parts.map(\.frames),
+      hop: frame.hop)
   }
+
+  /// The factor of λ.
+  static func factor(of method: DenoiseMethod) -> Float { method == .spectralSubtraction ? 1 : 0.85 }
 }

@@ -6,6 +6,9 @@ struct SegmentGains: Sendable {
   let isResidue: Bool
   private let priorSNR: PriorSNR
   private let hissGate = HissGate()
+  private let pauseGate: PauseGate
+  /// The factor from γ to |Y|² / λ; see `Denoiser.level`.
+  private let scale: Float
   /// The smoothing of speech in the cepstrum; nil if the method doesn't use it.
   let cepstralPrior: CepstralPrior?
   private let binCount: Int
@@ -25,6 +28,8 @@ struct SegmentGains: Sendable {
     let least = Float(pow(10, -min(60, max(0, settings.reductionDB)) / 20))
     floor = (0..<frame.binCount).map { noise.hasNoise(inBin: $0) ? least : 1 }
     self.noise = noise
+    pauseGate = PauseGate(frame: frame, sampleRate: sampleRate, hasNoise: noise.hasNoise(inBin:))
+    scale = Denoiser.factor(of: settings.method)
   }
 
   /// Computes as below, but as if the recording ended before each onset and began at it. If frames of the segment
@@ -32,10 +37,12 @@ struct SegmentGains: Sendable {
   func compute(
     _ segment: Range<Int64>, context: Range<Int64>, around onsets: [Onset], _ rows: FrameRows, _ workspace: Workspace
   ) {
+    let shares = pauseGate.shares(segment, context: context, scale: scale, noise: noise, rows.posterior)
     var bounds = [context.lowerBound] + onsets.map(\.frame)
     for (previous, onset) in zip(bounds, bounds.dropFirst())
     where (segment.lowerBound - 3...segment.lowerBound) ~= onset {
       compute((onset - 1)..<onset, context: previous..<onset, endsAtOnset: true, rows, workspace)
+      finish((onset - 1)..<onset, shares, of: segment, rows)
     }
     bounds.append(context.upperBound)
     for (start, end) in zip(bounds, bounds.dropFirst()) where (start..<end).overlaps(segment) {
@@ -43,10 +50,23 @@ struct SegmentGains: Sendable {
         (start..<end).clamped(to: segment), context: start..<end, endsAtOnset: end < context.upperBound, rows, workspace
       )
     }
+    finish(segment, shares, of: segment, rows)
   }
 
-  /// Writes G of the frames in `segment`, or 1 − G for the residue. Because the transforms are linear, the sound that
-  /// this lets through and that of G add up to the original.
+  /// Draws frames to the floor where only noise is, and turns the gains into those of the residue if it is wanted:
+  /// 1 − G. Because the transforms are linear, the sound that this lets through and that of G add up to the original.
+  private func finish(_ frames: Range<Int64>, _ shares: [Float], of segment: Range<Int64>, _ rows: FrameRows) {
+    for frame in frames {
+      let gain = unsafe rows.gains[frame], share = shares[Int(frame - segment.upperBound) + shares.count]
+      if share < 1 {
+        for bin in 0..<binCount { unsafe gain[bin] = floor[bin] + share * (gain[bin] - floor[bin]) }
+      }
+      guard isResidue else { continue }
+      for bin in 0..<binCount { unsafe gain[bin] = 1 - gain[bin] }
+    }
+  }
+
+  /// Writes G of the frames in `segment`, before `finish`.
   /// - Parameter context: the frames of the segment and around it, whose analysis is read.
   func compute(
     _ segment: Range<Int64>, context: Range<Int64>, endsAtOnset: Bool = false, _ rows: FrameRows, _ workspace: Workspace
@@ -56,11 +76,6 @@ struct SegmentGains: Sendable {
       followSpeech(segment, context, endsAtOnset, rows, workspace)
     } else {
       subtract(segment, rows)
-    }
-    guard isResidue else { return }
-    for frame in segment {
-      let gain = unsafe rows.gains[frame]
-      for bin in 0..<binCount { unsafe gain[bin] = 1 - gain[bin] }
     }
   }
 

@@ -83,7 +83,8 @@ enum Hiss {
   private static let steep = -7.5
 
   /// Returns the bins of the bands in which both are measured.
-  static func bands(frame: AnalysisFrame, sampleRate: Int) -> [Range<Int>] {
+  /// - Parameter lowest: the least middle of a band, in Hz.
+  static func bands(frame: AnalysisFrame, sampleRate: Int, lowest: Double = Hiss.lowest) -> [Range<Int>] {
     let edges = NoiseBands(frame: frame, sampleRate: sampleRate).edges
     let width = Double(sampleRate) / Double(frame.length), end = min(highest, 0.475 * Double(sampleRate))
     return zip(edges, edges.dropFirst()).map { $0..<$1 }.filter { band in

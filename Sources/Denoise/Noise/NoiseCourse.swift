@@ -62,8 +62,11 @@ package struct NoiseCourse: Sendable, Equatable {
       parts.map { part in
         let power = channels.map { part.profile.power[$0] }
         let steadiness = channels.map { part.profile.steadiness[$0] }
+        let liveliness = channels.map { part.profile.liveliness[$0] }
         return Part(
-          NoiseProfile(power: power, steadiness: steadiness, sampleRate: part.profile.sampleRate), at: part.frames)
+          NoiseProfile(
+            power: power, steadiness: steadiness, liveliness: liveliness, sampleRate: part.profile.sampleRate),
+          at: part.frames)
       })
   }
 }
@@ -88,6 +91,8 @@ struct FrameNoise: Sendable {
   private let steps: [[Float]]
   /// How much of each part is hiss, from 0 to 1.
   private let hiss: [Float]
+  /// How lively the noise of each part was, 0 if that isn't known; see PauseGate.swift.
+  private let liveliness: [Float]
   /// Samples of each channel.
   private let places: [Range<Int64>]
   private let hop: Int64
@@ -95,9 +100,12 @@ struct FrameNoise: Sendable {
   /// - Parameters:
   ///   - levels: λ of each part, at least 0.
   ///   - hiss: how much of each part is hiss, from 0 to 1; nil for none.
+  ///   - liveliness: of each part; nil if it isn't known.
   ///   - places: frames of the recording where each part was learned.
   ///   - hop: of the analysis frames.
-  init(_ levels: [[Float]], hiss: [Float]? = nil, at places: [Range<Int64>], hop: Int) {
+  init(
+    _ levels: [[Float]], hiss: [Float]? = nil, liveliness: [Float]? = nil, at places: [Range<Int64>], hop: Int
+  ) {
     let bins = levels[0].indices
     let isNoisy = bins.map { bin in levels.contains { $0[bin] > Self.least } }
     let bounded = levels.map { level in bins.map { isNoisy[$0] ? max(level[$0], Self.least) : 0 } }
@@ -108,6 +116,7 @@ struct FrameNoise: Sendable {
       bins.map { isNoisy[$0] ? log2(next[$0] / level[$0]) : 0 }
     }
     self.hiss = hiss ?? [Float](repeating: 0, count: levels.count)
+    self.liveliness = liveliness ?? [Float](repeating: 0, count: levels.count)
     self.places = places
     self.hop = Int64(hop)
   }
@@ -130,10 +139,15 @@ struct FrameNoise: Sendable {
   }
 
   /// Returns how much of a frame's noise is hiss, from 0 to 1.
-  func hiss(of frame: Int64) -> Float {
+  func hiss(of frame: Int64) -> Float { value(hiss, of: frame) }
+
+  /// Returns how lively a frame's noise is; see PauseGate.swift.
+  func liveliness(of frame: Int64) -> Float { value(liveliness, of: frame) }
+
+  private func value(_ values: [Float], of frame: Int64) -> Float {
     switch place(of: frame) {
-    case .part(let part): hiss[part]
-    case .between(let part, let share): hiss[part] + share * (hiss[part + 1] - hiss[part])
+    case .part(let part): values[part]
+    case .between(let part, let share): values[part] + share * (values[part + 1] - values[part])
     }
   }
 

@@ -105,12 +105,13 @@ package struct NoiseDensity: Sendable, Equatable {
   package func profile(sampleRate: Int, channels: Int) -> NoiseProfile {
     let own = NoiseProfile(
       power: powerDB.map { bins($0, sampleRate: sampleRate) }, steadiness: steadiness.map { Float($0) },
-      sampleRate: sampleRate)
+      liveliness: steadiness.map { _ in 0 }, sampleRate: sampleRate)
     guard powerDB.count != channels else { return own }
     let mean = own.summed.map { $0 / Float(powerDB.count) }
     return NoiseProfile(
       power: [[Float]](repeating: mean, count: channels),
-      steadiness: [Float](repeating: own.leastSteadiness, count: channels), sampleRate: sampleRate)
+      steadiness: [Float](repeating: own.leastSteadiness, count: channels),
+      liveliness: [Float](repeating: own.leastLiveliness, count: channels), sampleRate: sampleRate)
   }
 
   /// Returns |X|² in each bin of one channel.

@@ -7,21 +7,25 @@ package struct NoiseProfile: Sendable, Equatable {
   package let sampleRate: Int
   /// How steady the noise was in each channel, from 0 to 1; 0 if that isn't known. See Hiss.swift.
   let steadiness: [Float]
+  /// How lively the noise was in each channel; 0 if that isn't known. See PauseGate.swift.
+  let liveliness: [Float]
 
   /// Creates a profile from its values, of noise that isn't known to be steady.
   /// - Parameters:
   ///   - power: for each channel, `AnalysisFrame(sampleRate:).binCount` finite values, 0 or more.
   ///   - sampleRate: in Hz.
   package init(power: [[Float]], sampleRate: Int) {
-    self.init(power: power, steadiness: [Float](repeating: 0, count: power.count), sampleRate: sampleRate)
+    let none = [Float](repeating: 0, count: power.count)
+    self.init(power: power, steadiness: none, liveliness: none, sampleRate: sampleRate)
   }
 
-  init(power: [[Float]], steadiness: [Float], sampleRate: Int) {
-    precondition(steadiness.count == power.count, "a value for each channel")
+  init(power: [[Float]], steadiness: [Float], liveliness: [Float], sampleRate: Int) {
+    precondition(steadiness.count == power.count && liveliness.count == power.count, "a value for each channel")
     let bins = AnalysisFrame(sampleRate: sampleRate).binCount
     precondition(!power.isEmpty && power.allSatisfy { $0.count == bins }, "a value for each channel and bin")
     self.power = power
     self.steadiness = steadiness
+    self.liveliness = liveliness
     self.sampleRate = sampleRate
   }
 
@@ -40,10 +44,13 @@ package struct NoiseProfile: Sendable, Equatable {
   }
 
   /// How steady the noise of all channels together is: that of the least steady one with any noise.
-  var leastSteadiness: Float {
-    zip(power, steadiness).reduce(nil as Float?) { least, channel in
-      channel.0.contains { $0 > 0 } ? min(least ?? 1, channel.1) : least
-    } ?? 0
+  var leastSteadiness: Float { least(of: steadiness) }
+
+  /// How lively the noise of all channels together is: that of the least lively one with any noise.
+  var leastLiveliness: Float { least(of: liveliness) }
+
+  private func least(of values: [Float]) -> Float {
+    zip(power, values).compactMap { power, value in power.contains { $0 > 0 } ? value : nil }.min() ?? 0
   }
 }
 
@@ -60,6 +67,10 @@ package struct NoiseProfileBuilder: ~Copyable {
   private var spectra: PowerSpectra
   private var sums: [[Double]]
   private var meters: [SteadinessMeter]
+  /// |X|² of the first frames of each channel, one after the other, for their liveliness.
+  private var first: [[Float]]
+  /// Maximum size of `first`, in values: 4 MB, or 10 s of one channel at 48 kHz.
+  private static let firstCount = 1 << 20
   /// Frames that count in each channel.
   private var counts: [Int64]
 
@@ -77,6 +88,7 @@ package struct NoiseProfileBuilder: ~Copyable {
     sums = [[Double]](repeating: [Double](repeating: 0, count: spectra.frame.binCount), count: channels)
     meters = [SteadinessMeter](
       repeating: SteadinessMeter(frame: spectra.frame, sampleRate: sampleRate), count: channels)
+    first = [[Float]](repeating: [], count: channels)
     counts = [Int64](repeating: 0, count: channels)
   }
 
@@ -86,7 +98,12 @@ package struct NoiseProfileBuilder: ~Copyable {
     spectra.append(samples) { channel, power, isSilent in
       if isSilent { return }
       counts[channel] += 1
-      if !countsSilence { meters[channel].append(power) }
+      if !countsSilence {
+        meters[channel].append(power)
+        if (first[channel].count + power.count) * first.count <= Self.firstCount {
+          for bin in 0..<power.count { first[channel].append(power[bin]) }
+        }
+      }
       for bin in 0..<power.count { sums[channel][bin] += Double(power[bin]) }
     }
   }
@@ -101,7 +118,15 @@ package struct NoiseProfileBuilder: ~Copyable {
       let mean = sums.map { Float($0 / Double(max(count, 1))) }
       return countsSilence || count == 0 ? mean : NoiseProfile.shrunk(mean, frames: count)
     }
-    return NoiseProfile(power: power, steadiness: meters.map(\.steadiness), sampleRate: sampleRate)
+    let liveliness = zip(power, first).map { power, first in
+      let gate = PauseGate(frame: spectra.frame, sampleRate: sampleRate) { power[$0] > 0 }
+      let excess = stride(from: 0, to: first.count, by: power.count).map { start in
+        gate.excess(power.indices.map { power[$0] > 0 ? first[start + $0] / power[$0] : 0 }.span)
+      }
+      return PauseGate.liveliness(excess)
+    }
+    return NoiseProfile(
+      power: power, steadiness: meters.map(\.steadiness), liveliness: liveliness, sampleRate: sampleRate)
   }
 }
 
