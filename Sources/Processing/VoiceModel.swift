@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import Synchronization
 import Voice
@@ -28,6 +29,8 @@ package final class VoiceModel: Sendable {
   func weights(_ path: String?) throws(ProcessingError) -> VoiceWeights {
     let path = path ?? VoiceFile.usualPath
     VoiceDenoiser.loadResampler()
+    // A segment's blocks have other sizes than the ones before: kept, they take up to 25 MB more.
+    stillwave_bound_kept_memory(1 << 18, 2)
     do throws(VoiceError) {
       return try state.withLock { (state) throws(VoiceError) in
         if let weights = state.weights { return weights }

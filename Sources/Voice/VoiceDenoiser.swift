@@ -176,7 +176,6 @@ package final class VoiceDenoiser {
         ready, at: place.output.lowerBound, upTo: min(wanted.upperBound, place.output.lowerBound + Int64(kept)), output)
     }
     nextSegment = numbers.upperBound
-    discard()
   }
 
   /// Fades from the end of a segment to the beginning of the next one. Without the segment before, nothing is wanted of
@@ -208,13 +207,13 @@ package final class VoiceDenoiser {
     try output(interleaved.span)
   }
 
-  /// Forgets the sound that no later segment needs.
-  private func discard() {
-    let needed = SegmentPlace(number: nextSegment, sampleRate: sampleRate).read.lowerBound
+  /// Forgets the sound that a segment and later ones don't need, and frees its memory.
+  private func discard(before segment: Int64) {
+    let needed = SegmentPlace(number: segment, sampleRate: sampleRate).read.lowerBound
     let count = Int(min(max(0, needed - start), Int64(sound.original[0].count)))
     for channel in 0..<channels {
-      sound.original[channel].removeFirst(count)
-      sound.classical[channel].removeFirst(count)
+      sound.original[channel] = Array(sound.original[channel][count...])
+      sound.classical[channel] = Array(sound.classical[channel][count...])
     }
     start += Int64(count)
   }
@@ -233,6 +232,8 @@ package final class VoiceDenoiser {
           classical: own.map { slice(sound.classical[$0], place) })
         segments.append(try VoiceSegment(place, part, rule: rule, soundEnd: soundEnd))
       }
+      // These have their own copies.
+      if together.endIndex == works.endIndex { discard(before: numbers.upperBound) }
       for ((number, own), rows) in zip(together, try perform(segments)) {
         for (channel, row) in zip(own, rows) { outputs[Int(number - numbers.lowerBound)][channel] = row }
       }
