@@ -74,11 +74,12 @@ struct DenoiseOptions: ParsableArguments {
   @OptionGroup var options: WorkerOptions
 
   func validate() throws {
-    guard box.count <= SoundEdit.boxLimit else { throw ValidationError("--box can be given 1,000 times.") }
+    guard box.count <= SoundEdit.boxLimit else { throw ValidationError("--box can be given at most 1,000 times.") }
     if method == .editOnly {
       guard !box.isEmpty else { throw ValidationError("--method none needs a --box.") }
       guard strength == nil, reduction == nil, sensitivity == nil, adapt == nil, link == nil, noise.source == nil else {
-        throw ValidationError("With --method none, there are no options for noise.")
+        throw ValidationError(
+          "--method none takes no --noise, --strength, --reduction, --sensitivity, --adapt or --link.")
       }
     }
     guard strength == nil || reduction == nil else {
@@ -120,6 +121,8 @@ struct DenoiseOptions: ParsableArguments {
     _ input: String, to destination: String, _ threads: Int?, _ display: inout ProgressDisplay
   ) throws -> WorkerReport {
     let copy = try options.copy(of: input, near: destination)
+    // With many files, they would fill the disk.
+    defer { if let copy { TemporaryFiles.shared.remove(copy.path) } }
     try checkEnding(of: destination, copy?.facts, input)
     let result = TemporaryFiles.shared.newPath(near: destination)
     let file = try OutputFile(path: destination, through: result)
@@ -135,6 +138,7 @@ struct DenoiseOptions: ParsableArguments {
       // ffmpeg would create it readable only by its owner, like the service's files.
       try TemporaryFiles.shared.create(result)
     }
+    defer { if work.replacement != nil { TemporaryFiles.shared.remove(work.output) } }
     var report = try display.perform(options.request(.denoise(work), on: input, threads: threads))
     if keepsKind, case .denoised(var outcome) = report {
       outcome.warnings += copy.map { Warning.ofKind($0.facts) } ?? sourceFormat(input).map(Warning.ofKind) ?? []

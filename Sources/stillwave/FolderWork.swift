@@ -10,7 +10,7 @@ import Workers
 /// The options of commands that also work on several files.
 struct FolderOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("How many of several files to work on at a time (default: one per core).", valueName: "N"))
+    help: ArgumentHelp("Number of files to process at a time (default: one per core).", valueName: "N"))
   var jobs: Int?
 
   @Flag(help: "Replace results that are in the folder OUT/ already.")
@@ -18,7 +18,7 @@ struct FolderOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Append a line of JSON about each of several files to this file: input, output, state and error.",
+      "Append a line of JSON for each file to this file: input, output, state and error.",
       valueName: "FILE"))
   var manifest: String?
 
@@ -29,10 +29,10 @@ struct FolderOptions: ParsableArguments {
   /// Throws unless the results of several files go to a folder.
   func check(_ inputs: [String], _ destination: String, readsNames: Bool = false) throws {
     guard inputs.count == 1 && !readsNames && manifest == nil || FolderWork.isFolder(destination) else {
-      throw ValidationError("The results of several files go to a folder: name OUT with a slash at its end.")
+      throw ValidationError("Several files need a folder for their results: end OUT with a slash.")
     }
     guard !FolderWork.isFolder(destination) || !inputs.contains(OutputFile.standardName) else {
-      throw ValidationError("Standard input has no name for a file in a folder: name OUT itself.")
+      throw ValidationError("Standard input has no file name, so OUT must be a file, not a folder.")
     }
   }
 }
@@ -49,11 +49,11 @@ struct FolderWork: Sendable {
   let folder: String
   let options: FolderOptions
   let progress: ProgressStyle
-  /// What happens to a file: “cleaned”.
+  /// The participle for messages and the manifest: “cleaned”.
   let done: String
   /// The extension of results; nil for that of their sources.
   let ending: String?
-  /// Threads for each file; nil for two if there are fewer files at a time than cores.
+  /// Threads for each file; nil for 2 if fewer files than cores are processed at a time, otherwise 1.
   let threads: Int?
   /// Makes one result.
   let make: @Sendable (_ input: String, _ output: String, _ threads: Int, inout ProgressDisplay) throws -> WorkerReport
@@ -90,24 +90,33 @@ struct FolderWork: Sendable {
       code: "files_failed", detail: "\(Words.count(failed, "file")) of \(tasks.count) could not be \(done).")
   }
 
-  /// Works on the files of a folder as they come, until the process is ended. Throws if the folder can't be read.
+  /// Processes files as they are added to a folder, until the process ends. Throws if the folder can't be read.
   func watch() throws(CommandFailure) {
     Interruption.watch()
     let manifest = try prepare()
+    let own = options.manifest.flatMap { Version(of: $0)?.identity }
+    // What was seen in the last look, what was processed, and the source of each result.
     var (before, settled, taken) = ([String: Version](), [String: Version](), [String: String]())
     while true {
       var found: [String: Version] = [:]
-      for path in try Self.files(at: inputs[0]) { found[path] = Version(of: path) }
+      for path in try Self.files(at: inputs[0]) {
+        if let version = Version(of: path), version.identity != own { found[path] = version }
+      }
       settled = settled.filter { found[$0.key] != nil }
       taken = taken.filter { found[$0.value] != nil }
       let come = found.filter { before[$0.key] == $0.value && settled[$0.key] != $0.value }
       let tasks = come.keys.sorted().compactMap { path in
-        do throws(CommandFailure) { return try task(of: path, &taken) } catch {
+        do throws(CommandFailure) {
+          var task = try task(of: path, &taken)
+          // It has changed since this process took it, whatever its modification time is.
+          if settled[path] != nil { task.isDone = false }
+          return task
+        } catch {
           StandardStreams.complain(error.failure.detail)
           return nil
         }
       }
-      // Those that are there from an earlier run aren't news.
+      // Results of an earlier run aren't reported.
       if !tasks.allSatisfy(\.isDone) { _ = perform(tasks.filter { !$0.isDone }, manifest) }
       settled.merge(come) { $1 }
       before = found
@@ -115,8 +124,9 @@ struct FolderWork: Sendable {
     }
   }
 
-  /// What changes when a file does.
+  /// What tells a file from others, and its size and change time, which differ after every change.
   private struct Version: Equatable {
+    let identity: [UInt64]
     let size: Int
     let changed: [Int]
 
@@ -124,6 +134,7 @@ struct FolderWork: Sendable {
     init?(of path: String) {
       var status = stat()
       guard unsafe stat(path, &status) == 0 else { return nil }
+      identity = [UInt64(status.st_dev), UInt64(status.st_ino)]
       size = status.st_size
       changed = [status.st_ctim.tv_sec, status.st_ctim.tv_nsec]
     }
@@ -194,9 +205,12 @@ struct FolderWork: Sendable {
 
   /// Returns what to do. Throws if two results would have the same name, or one would replace a file.
   private func tasks() throws(CommandFailure) -> [Task] {
-    var (tasks, taken) = ([Task](), [String: String]())
+    var (tasks, taken, seen) = ([Task](), [String: String](), Set<String>())
     for input in inputs {
       for source in try Self.files(at: input) {
+        guard seen.insert(source).inserted else {
+          throw CommandFailure(code: "name_taken", detail: "\(source) is named twice.")
+        }
         let task = try task(of: source, &taken)
         guard !task.isOutdated || options.force else {
           throw CommandFailure(
@@ -213,7 +227,7 @@ struct FolderWork: Sendable {
   }
 
   /// Returns what to do with a file. Throws if its result would replace it, or the result of another one.
-  /// - Parameter taken: the sources of results by their names; gets this one.
+  /// - Parameter taken: the source of each result, by the result's path. This file's is added.
   private func task(of input: String, _ taken: inout [String: String]) throws(CommandFailure) -> Task {
     var task = Task(input: input, output: folder + (folder.hasSuffix("/") ? "" : "/") + outputName(of: input))
     guard taken[task.output, default: input] == input else {
@@ -258,7 +272,7 @@ struct FolderWork: Sendable {
     guard status.st_mode & S_IFMT == S_IFDIR else { return [path] }
     let names: [String]
     do { names = try FileManager.default.contentsOfDirectory(atPath: path) } catch {
-      throw CommandFailure(system: EACCES, on: path)
+      throw CommandFailure(system: errno == 0 ? EACCES : errno, on: path)
     }
     let paths = names.filter { !$0.hasPrefix(".") }.sorted().map { path + (path.hasSuffix("/") ? "" : "/") + $0 }
     return paths.filter { unsafe stat($0, &status) == 0 && status.st_mode & S_IFMT == S_IFREG }

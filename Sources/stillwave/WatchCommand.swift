@@ -4,12 +4,12 @@ import Glibc
 struct WatchCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "watch",
-    abstract: "Removes the noise from each file that comes into a folder.",
+    abstract: "Removes the noise from each file added to a folder.",
     discussion: """
-      Works until it is ended (Ctrl-C, SIGTERM). A file has come when it hasn't changed for a second. Results have the \
-      names of their sources. A file whose result is there already, and not older, is skipped; one that has changed \
-      since is cleaned again, and so is one that failed once it has changed. Hidden files and folders are left alone. If \
-      a file fails, the reason is written to standard error, and to --manifest.
+      Runs until it is stopped (Ctrl-C or SIGTERM). A file is cleaned once it hasn't changed for a second, and its \
+      result has the same name. If a result already exists and is newer than its source, the source is skipped. A file \
+      that changes is cleaned again; one that failed is retried only after a change. Hidden files and subfolders are \
+      ignored. Failures are written to standard error and to --manifest.
       """)
 
   @Argument(help: ArgumentHelp("The folder to watch.", valueName: "DIR"))

@@ -111,12 +111,15 @@ struct WaveformCommand: ParsableCommand {
     }
     let file = try OutputFile(path: destination)
     let (recording, report) = try analyze(input, threads: threads, near: destination, &display)
+    // With many files, they would fill the disk.
+    defer { for path in [recording.source, recording.pyramid] { TemporaryFiles.shared.remove(path) } }
     let width = kind.isPicture ? pictures.width ?? PictureStyle.defaultWidth : nil
     let resolution: WaveformResolution = scale.map { .scale($0) } ?? width.map { .width($0) } ?? .scale(256)
     let query = WaveformQuery(
       start: start, end: end, resolution: resolution, channels: channels, measures: .peak, bits: bits)
     var silent = ProgressDisplay(.none)
     let overlay = try pictures.overlay.map { try analyze($0, threads: 1, near: destination, &silent).recording }
+    defer { for path in overlay.map({ [$0.source, $0.pyramid] }) ?? [] { TemporaryFiles.shared.remove(path) } }
     try ExportWaveform(
       source: recording.source, pyramid: recording.pyramid, query: query, style: pictures.style, overlay: overlay
     ).write(kind, to: file.temporaryPath)

@@ -108,8 +108,14 @@ struct NoiseProfileTests {
       let names = try? FileManager.default.contentsOfDirectory(atPath: folder.file("watched"))
       return names?.sorted() == rates.map(\.0)
     }
+    // Another sound in its place, which is older than the result.
+    let result = folder.file("watched/a.wav"), source = folder.file("in/a.wav")
+    let cleaned = try contents(result)
+    try write(WAVFile(Self.noise([-55, -55], rate: 8000)).bytes, to: source)
+    try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: source)
+    let isCleanedAgain = eventually { (try? contents(result)) != cleaned }
     watch.signal(SIGTERM)
-    #expect(isClean)
+    #expect(isClean && isCleanedAgain)
     #expect(try watch.finish().status == 128 + SIGTERM)
   }
 
@@ -134,6 +140,7 @@ struct NoiseProfileTests {
       [input, input, "-o", folder.file("p.json")],
     ] { #expect(try Command(Program.path(), ["noise-profile"] + arguments).finish().status != 0) }
     #expect(try Command.stillwave("denoise", input, input, "-o", output).status != 0)
+    #expect(try Command.stillwave("denoise", input, input, "-o", folder.file("out/")).errors.contains("named twice"))
     #expect(try folder.names() == ["bad.json", "in.wav"])
   }
 }
