@@ -1,7 +1,7 @@
 import Terms
 
 extension WorkerReport {
-  /// Whether its numbers can be those of a sound.
+  /// Whether a sound can have all of these numbers.
   var isPlausible: Bool {
     switch self {
     case .progress(let progress):
@@ -20,12 +20,19 @@ extension WorkerReport {
   }
 }
 
-/// Year-long sounds have fewer, and 1,024 channels of eight bytes still have a length that is an `Int64`.
+/// Whether counts of frames are below 2^45. A year at 768 kHz has fewer, and 1,024 channels of eight bytes still fit an
+/// `Int64`.
 private func areFrames(_ counts: Int64?...) -> Bool { counts.allSatisfy { (0..<1 << 45).contains($0 ?? 0) } }
 
 private func isRate(_ hertz: Int) -> Bool { (1..<1 << 31).contains(hertz) }
 
 private func areChannels(_ count: Int) -> Bool { (1...1024).contains(count) }
+
+/// Whether a text can be the end of a file's name: up to eight lower-case letters and digits.
+private func isExtension(_ text: String) -> Bool {
+  (1...8).contains(text.utf8.count)
+    && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x7A).contains($0) }
+}
 
 extension Analysis {
   fileprivate var isPlausible: Bool { areFrames(frames) && arePlausible(noiseRegions) }
@@ -34,7 +41,7 @@ extension Analysis {
 extension Probe {
   fileprivate var isPlausible: Bool {
     isRate(shape.sampleRate) && areChannels(shape.channels) && areFrames(shape.frames, shape.estimatedFrames)
-      && media?.isPlausible ?? true
+      && isExtension(fileExtension) && media?.isPlausible ?? true
   }
 }
 

@@ -75,6 +75,7 @@ import Testing
     #expect(try parse("{\"abc\(name)\":1}") == .object(["abc\(name)": .number(1)]))
     let marks = String(repeating: "\u{316}\u{301}", count: 128)
     #expect(throws: JSONFault.longMarkRun) { try parse("[\"a\(marks)\u{301}\"]") }
+    #expect(throws: JSONFault.longMarkRun) { try parse("[\"" + String(repeating: "\u{F73}", count: 257) + "\"]") }
     for text in ["a\(marks)b\(marks)", String(repeating: "日本語", count: 5000)] {
       #expect(try parse("\"\(text)\"") == .string(text))
     }

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 struct WorkQueueTests {
-  @Test("whoever blocks all threads of one queue leaves another its own, and what waits is done in order")
+  @Test("blocking all threads of one queue doesn't delay another, and waiting work runs in order")
   func blocked() async {
     let (stuck, free) = (WorkQueue(label: "stuck", threads: 80), WorkQueue(label: "free", threads: 1))
     let (begun, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))

@@ -60,6 +60,7 @@ struct WorkerReportTests {
       #"{"probe":PROBE}"#.replacing("PROBE", with: probe(channels: 1025)),
       #"{"probe":PROBE}"#.replacing("PROBE", with: probe(rate: 0)),
       #"{"probe":PROBE}"#.replacing("PROBE", with: probe(frames: "-1")),
+      #"{"probe":PROBE}"#.replacing("PROBE", with: probe().replacing("\"wav\",\"media", with: "\"x/y\",\"media")),
     ])
   func implausible(text: String) {
     let text = text.replacing("PROBE", with: Self.probe())

@@ -1,15 +1,18 @@
 extension Span<UInt8> {
   /// Whether more than 256 combining marks follow each other in UTF-8.
   ///
-  /// No text has so many, and Strings of them take time to compare, to hash and to search that grows with the square of
-  /// their number: 1 s for 64 KiB.
+  /// No real text has such a run. Comparing, hashing and searching a String with one takes time that grows with the
+  /// square of its length: 1 s for 64 KiB.
   package var hasLongMarkRun: Bool {
     // Each takes at least two bytes.
     guard hasForeignRun(longerThan: 512) else { return false }
     let text = unsafe withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
     var run = 0
     for scalar in text.unicodeScalars {
-      run = scalar.properties.canonicalCombiningClass == .notReordered ? 0 : run + 1
+      // Three Tibetan vowels have class 0, but decompose into two marks, so the category counts as well.
+      let properties = scalar.properties
+      let isMark = properties.canonicalCombiningClass != .notReordered || properties.generalCategory == .nonspacingMark
+      run = isMark ? run + 1 : 0
       if run > 256 { return true }
     }
     return false

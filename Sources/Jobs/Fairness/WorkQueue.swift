@@ -6,7 +6,8 @@ import Synchronization
 package final class WorkQueue: Sendable {
   private struct State {
     var idle: [DispatchQueue]
-    /// What waits for a thread, from `next` on. What has begun is nil, so that nothing keeps alive what it holds.
+    /// Work that waits for a thread, from index `next` on. Entries that have started are nil, which releases what they
+    /// captured.
     var waiting: [(@Sendable () -> Void)?] = []
     var next = 0
 
@@ -25,10 +26,11 @@ package final class WorkQueue: Sendable {
 
   private let state: Mutex<State>
 
-  /// Creates a queue that does at most so much work at a time.
+  /// Creates a queue that runs at most `threads` pieces of work at a time, 1 or more.
   package init(label: String, threads: Int = 16) {
-    // Serial queues, because concurrent ones share their threads with everything else in the process, and the system
-    // starts few others while they block: four blocked ones made all others wait for seconds.
+    precondition(threads > 0, "work needs a thread")
+    // Serial queues: concurrent ones share their threads with the rest of the process, and Dispatch adds threads slowly
+    // while those block. Four blocked threads delayed all other work by seconds.
     state = Mutex(State(idle: (0..<threads).map { DispatchQueue(label: "\(label) \($0)") }))
   }
 
@@ -47,18 +49,23 @@ package final class WorkQueue: Sendable {
       state.waiting.append(body)
       return nil
     }
-    thread?.async { [self] in
+    if let thread { run(body, on: thread) }
+  }
+
+  /// Runs `body` and then the next work, each in a block of its own, which releases what it holds.
+  private func run(_ body: @escaping @Sendable () -> Void, on thread: DispatchQueue) {
+    thread.async { [self] in
       body()
-      while let next = next(on: thread) { next() }
+      if let next = next(on: thread) { run(next, on: thread) }
     }
   }
 
-  /// Returns what a thread does next; nil once it is idle.
-  private func next(on thread: DispatchQueue?) -> (@Sendable () -> Void)? {
+  /// Returns the next work for a thread. If there is none, marks the thread idle and returns nil.
+  private func next(on thread: DispatchQueue) -> (@Sendable () -> Void)? {
     state.withLock { state in
       defer { state.trim() }
       if let next = state.take() { return next }
-      if let thread { state.idle.append(thread) }
+      state.idle.append(thread)
       return nil
     }
   }

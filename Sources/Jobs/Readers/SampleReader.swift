@@ -14,8 +14,9 @@ package final class SampleReader: Sendable {
   struct Patience: Sendable {
     /// The reader's processor time for samples, and the time by the clock for any answer.
     var processorSeconds = 20.0, clockSeconds = 60.0
-    /// How long a reader may use no processor time: no disk takes that long, but a stopped process does.
-    var idleSeconds = 10.0
+    /// How long a reader may use no processor time: longer than a failover of network storage. A process that is idle
+    /// for longer was stopped.
+    var idleSeconds = 30.0
     /// How often a reader that doesn't answer is looked at.
     var lookSeconds = 1.0
     var clock = Clock.system
@@ -133,7 +134,7 @@ package final class SampleReader: Sendable {
   package func partLength(_ frames: Range<Int64>) throws(ReaderFailure) -> Int64 {
     let bytes = try ask(.partLength(frames), atMost: 8)
     let length = Int64(little: bytes[...])
-    // At most 1,024 channels of eight bytes, behind a head.
+    // At most 1,024 channels of eight bytes, after the header.
     guard bytes.count == 8, length > 0, length <= 4096 + Int64(frames.count) << 13 else { throw .nonsense }
     return length
   }
