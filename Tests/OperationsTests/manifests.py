@@ -257,7 +257,9 @@ def the_image_has_what_the_program_needs(program, folder):
         assert not owner or owner in there, owner
     for name in re.findall(r"COPY (?!--from)(\S+)", text):
         assert os.path.exists(name), name
-    check_settings(program, re.findall(r"(STILLWAVE_[A-Z_]+)=", text))
+    # The stage before builds the program.
+    image = text.rpartition("\nFROM ")[2]
+    check_settings(program, re.findall(r"(STILLWAVE_[A-Z_]+)=", image))
 
 
 def checks():
