@@ -57,7 +57,7 @@ extension Setting {
     .number(
       "grace-period", \.gracePeriodSeconds,
       """
-      Time that running requests get to finish after SIGTERM. Then they are cut off. If anything else hangs, the \
+      Time that running requests get to finish after SIGTERM before they are cut off. If anything else hangs, the \
       process ends 3 s later, with status 1.
       """),
   ]

@@ -1,15 +1,15 @@
 import Glibc
 
-// Where a recording is no livelier than the noise was where it was learned, everything is drawn to the floor. Noise
-// that swells, such as a fan's, rain, or traffic, is otherwise let through at its peaks, which is heard as musical
-// noise: what is left fluctuates more than the noise did.
+// Where a recording fluctuates no more than the noise did in the region it was learned from, every gain goes to the
+// floor. Noise that swells, such as a fan's, rain, or traffic, is otherwise let through at its peaks, which is heard as
+// musical noise: what is left fluctuates more than the noise did.
 //
 //   g[t,b] = mean of |Y[t]|² / λ over the bins of band b    b: the bands of NoiseBands from 100 Hz to 7.6 kHz
 //   d[t,b] = g − 1 − ln g, or 0 where g ≤ 1
 //   D[t]   = the largest over b of the mean of d over 12 frames on each side
-//   U      = the largest D within the region that the noise was learned from, at most 3 times their median: noise
-//            returns to its level, and what rises further is a sound that the region holds as well; 0 for a profile
-//            that isn't learned from a region, and G stays as it is
+//   U      = the largest D in the region the noise was learned from, at most 3 times the median of D there: noise
+//            returns to its level, so anything higher is another sound in the region; 0 for a profile without a region,
+//            and G is then unchanged
 //   p      = 0 up to D = 2 U, 1 from 4 U on, and linear between; then the largest of 4 frames on each side
 //   G      ← floor + p (G − floor)
 //

@@ -53,8 +53,8 @@ struct SegmentGains: Sendable {
     finish(segment, shares, of: segment, rows)
   }
 
-  /// Draws frames to the floor where only noise is, and turns the gains into those of the residue if it is wanted:
-  /// 1 − G. Because the transforms are linear, the sound that this lets through and that of G add up to the original.
+  /// Lowers the gains of frames that contain only noise to the floor (see PauseGate.swift). For the residue, then
+  /// replaces G by 1 − G: because the transforms are linear, residue and result add up to the original.
   private func finish(_ frames: Range<Int64>, _ shares: [Float], of segment: Range<Int64>, _ rows: FrameRows) {
     for frame in frames {
       let gain = unsafe rows.gains[frame], share = shares[Int(frame - segment.upperBound) + shares.count]

@@ -46,7 +46,7 @@ package struct NoiseProfile: Sendable, Equatable {
   /// How steady the noise of all channels together is: that of the least steady one with any noise.
   var leastSteadiness: Float { least(of: steadiness) }
 
-  /// How lively the noise of all channels together is: that of the least lively one with any noise.
+  /// How lively the noise of all channels together is: the least of the channels that have noise.
   var leastLiveliness: Float { least(of: liveliness) }
 
   private func least(of values: [Float]) -> Float {

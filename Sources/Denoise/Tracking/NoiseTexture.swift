@@ -13,7 +13,7 @@ import Glibc
 //   c[t,b]  = 0 up to a share of 0.1 of such ticks, 1 from 0.2 on; among those within 1 s whose m is within 3 dB of
 //             m[t,b], so that the ticks before a tone begins don't count for the tone; the rest may hold speech
 //   h[t,b]  = whether more than half of those ticks have S > −1.3 and L as above: the harmonics of a hum fill a band,
-//             those of a note don't
+//             a note's don't
 //   C[t]    = mean of c over all bands, 0 for those without a change, mapped to 0 up to 0.25 and 1 from 0.45 on,
 //             because noise that changes is wide
 //
@@ -29,7 +29,7 @@ struct NoiseTexture {
   private let reach: Int
   /// 1 where a band has the texture of noise, otherwise 0: `[band][tick]`.
   private var noisy: [Int32]
-  /// 1 where the bins of a band are as even as those of hum.
+  /// 1 where the power is as even across a band as a hum's.
   private var even: [Int32]
 
   init(bands: NoiseBands, tickCount: Int, reach: Int) {

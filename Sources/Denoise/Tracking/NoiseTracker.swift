@@ -38,7 +38,7 @@ import Glibc
 
 /// When noise that changes is followed.
 package enum NoiseAdaptation: String, Codable, Sendable, CaseIterable {
-  /// From a change of 3.5 dB up, if what is louder has the texture of noise or is a hum, or of 6.5 dB down.
+  /// From a rise of 3.5 dB, if the added sound has the texture of noise or is a hum, or from a fall of 6.5 dB.
   case always
   /// Only after changes of 5 to 15 dB up or 8 dB down, and only if what changed has the texture of noise in many bands
   /// (see NoiseTexture), for recordings whose listener didn't ask for it.

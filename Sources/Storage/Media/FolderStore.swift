@@ -72,7 +72,8 @@ package struct FolderStore: ObjectStore {
         let bytes = try FileSystem.length(of: source)
         if new.keepsFile { try FileSystem.link(source, to: path) } else { try FileSystem.rename(source, to: path) }
         return FoundObject(bytes: bytes, sha256: sha256)
-      } catch .io(_, _, ENOENT) where !new.isNeeded {
+      } catch {
+        guard !new.isNeeded else { throw error }
         return nil
       }
     }

@@ -1,14 +1,14 @@
 import Glibc
 
-// A store keeps files by key, in a folder or in a bucket. It knows no rows: what a key means, and what is announced
-// before an object is put or removed, is up to the layers above (Blobs, Descriptions, Move).
+// A store keeps files by key, in a folder or in a bucket. It doesn't depend on rows: the layers above (Blobs,
+// Descriptions, Move) decide what a key means and what is announced before an object is put or removed.
 //
 //   recordings/<recording>/<name>   a recording's files
 //   uploads/<name>                  bytes of unfinished uploads
 //
 // A key is never used for two contents, and an object appears as a whole or not at all.
 
-/// What a store says about an object that is there as a whole.
+/// A complete object, as a store describes it.
 package struct FoundObject: Sendable, Equatable {
   /// The length in bytes.
   package let bytes: Int64
@@ -36,7 +36,7 @@ package struct NewObject: Sendable {
   package enum Content: Sendable {
     /// In a file on the scratch disk, which a store may move or remove.
     case file(String)
-    /// In memory: little, such as a description.
+    /// In memory, for short content such as a description.
     case bytes([UInt8])
   }
 
@@ -46,13 +46,14 @@ package struct NewObject: Sendable {
   package let content: Content
   /// The SHA-256 of the content, if it is known already.
   package let sha256: String?
-  /// Waits until the file is on disk; nil opens it for that. What has written a file gets all errors of writing.
+  /// Waits until the file is on disk. If nil, the store opens the file and syncs it. The writer of a file passes its
+  /// own, because only its descriptor reports every write error.
   package var sync: (@Sendable () throws(StorageError) -> Void)?
   /// Whether to return the SHA-256 if it isn't known: in a folder, the file is read for it.
   package var wantsSHA256 = false
   /// Whether the file stays where it is, too.
   package var keepsFile = false
-  /// If it isn't needed, it may be missing, may fail to be put, and may be lost in a power failure.
+  /// Whether the object is needed. If not, it may be missing, its put may fail, and a power failure may lose it.
   package var isNeeded = true
   /// The objects that have the same bytes, in order, if any: a bucket then copies them.
   package var parts: [UploadObject] = []
