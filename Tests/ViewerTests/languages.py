@@ -51,7 +51,8 @@ return import("./viewer/texts.js").then(async ({ texts, translations }) => {
 SOURCES = os.path.join(os.path.dirname(__file__), "../../Sources")
 EXPLAINED = os.path.join(SOURCES, "CViewer/viewer/problems.js")
 WARNINGS = [os.path.join(SOURCES, path) for path in (
-    "Processing/Warnings.swift", "Processing/Warning+Result.swift", "Processing/Warning+Tags.swift", "Processing/ImportRecording.swift",
+    "Processing/Warnings.swift", "Processing/Warning+Result.swift", "Workers/Warning+Result.swift", "Workers/Warning+Tags.swift",
+    "Processing/ImportRecording.swift",
     "AudioService/Labels/LabelDocuments.swift")]
 
 # What a format of labels can't hold, and how the service names it to programs.
