@@ -119,6 +119,9 @@ final class ListeningSocket: @unchecked Sendable {
   /// The spare descriptor; -1 while it is closed. Only one thread accepts at a time. Otherwise another loop could
   /// accept a client on the descriptor that was freed to turn one away, and the spare would be lost.
   private var reserve: Int32
+  /// Connections get only lower descriptors: files need some, and Dispatch ends a process in which it can't open
+  /// /proc/<thread>/stat, which it does once a second.
+  private let limit = ProcessLimits.descriptors - 16
   /// A queue instead of a Mutex: with no descriptors left, the thread sanitizer can't look up its symbols for Mutex.
   private let accepting = DispatchQueue(label: "http.accept")
 
@@ -191,6 +194,10 @@ final class ListeningSocket: @unchecked Sendable {
           descriptor,
           UnsafeMutableRawPointer($0).assumingMemoryBound(to: sockaddr.self), &length,
           Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue))
+      }
+      if accepted >= limit {
+        close(accepted)
+        return .outOfDescriptors
       }
       if accepted >= 0 { return .connection(descriptor: accepted, peer: SocketAddress(storage)) }
       switch errno {
