@@ -18,6 +18,7 @@ ARGUMENTS = [
     ("denoise IN -o OUT --noise 0.2-1.8", {"OUT": "clean.wav"}),
     ("noise-profile IN --noise 0.2-1.8 -o FAN.json", {}),
     ("denoise IN… -o OUT/ --noise FAN.json", {"IN…": "IN IN2", "OUT/": "cleaned/"}),
+    ("watch DIR --to DIR2", {"DIR": "cleaned/", "DIR2": "watched/"}),
     ("spectrogram IN -o OUT.png", {}),
     ("noise-regions IN", {}),
     ("labels convert IN -o OUT.srt", {"IN": "words.vtt"}),
@@ -58,6 +59,11 @@ def the_table_of_commands(program, folder):
         for command in both:
             for old, new in words.items():
                 command = re.sub(rf"(?<!\S){re.escape(old)}(?!\S)", new, command)
+            if command.startswith("watch "):
+                with Process("watch", [program, *shlex.split(command)], folder, cwd=folder):
+                    wait("what is in the folder is cleaned",
+                         lambda: all(os.path.exists(f"{folder}/watched/{name}") for name in ("IN", "IN2")))
+                continue
             run(program, command, folder)
     for name in ("OUT.dat", "clean.wav", "FAN.json", "cleaned/IN2", "OUT.png", "OUT.srt", "BACKUP/SHA256SUMS", "DIR2/catalog.sqlite"):
         found = name.rpartition("/")

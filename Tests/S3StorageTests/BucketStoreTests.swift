@@ -9,7 +9,7 @@ import Testing
 @testable import S3Storage
 
 /// What only a bucket does. `BlobsTests` has what every store of media does.
-@Suite struct S3BlobsTests {
+@Suite struct BucketStoreTests {
   @Test("a large file is put in parts, and read by another node as it was")
   func parts() async throws {
     let cluster = try BlobsCluster()
