@@ -28,14 +28,18 @@ package final class S3Spool: UploadSpool {
   private let reserveRoom: @Sendable (Int64) throws(StorageError) -> BlockCache.Room?
   let fetchers = ThreadPool(label: "upload fetches", most: 12, mostOfCaller: 3)
   private let removals = DispatchQueue(label: "upload removals", qos: .utility)
+  /// Removes objects, soon.
+  private let removeSoon: @Sendable (@escaping @Sendable () -> Void) -> Void
 
   /// Keeps bytes in the bucket of `client`, and files in progress on `scratch`. `catalog` gets the rows that removal
   /// needs, also from transactions that end uploads. `reserve` reserves room for a number of bytes on the scratch disk,
-  /// or throws `.diskFull`.
+  /// or throws `.diskFull`. `removeSoon` runs what removes objects; tests that have one thread run it at once.
   init(
     _ client: S3Client, catalog: Catalog, scratch: MediaStore, objectBytes: Int64 = 64 << 20,
-    reserve: @escaping @Sendable (Int64) throws(StorageError) -> BlockCache.Room? = { _ throws(StorageError) in nil }
+    reserve: @escaping @Sendable (Int64) throws(StorageError) -> BlockCache.Room? = { _ throws(StorageError) in nil },
+    removeSoon: (@Sendable (@escaping @Sendable () -> Void) -> Void)? = nil
   ) {
+    self.removeSoon = removeSoon ?? { [removals] work in removals.async(execute: work) }
     (self.client, self.catalog, self.scratch, self.objectBytes) = (client, catalog, scratch, objectBytes)
     reserveRoom = reserve
     catalog.nameDeletedObjects()
@@ -60,7 +64,7 @@ package final class S3Spool: UploadSpool {
 
   /// Removes the objects of an upload that has ended, soon. If that fails, the collection does it.
   package func removePart(of id: UploadID) {
-    removals.async { [self] in
+    removeSoon { [self] in
       for object in (try? catalog.unneededObjects(of: id)) ?? [] { try? client.delete(object.key) }
     }
   }
@@ -70,7 +74,7 @@ package final class S3Spool: UploadSpool {
 
   /// Removes objects that others have taken the place of, soon. If that fails, the collection does it.
   func remove(_ replaced: [UploadObject], of id: UploadID) {
-    removals.async { [self] in
+    removeSoon { [self] in
       guard let named = (try? catalog.objects(of: id)).map(Set.init) else { return }
       for object in replaced where !named.contains(object) { try? client.delete(object.key) }
     }

@@ -119,7 +119,8 @@ final class SimulatedNode {
     scratch = try MediaStore(directory: directory + "-scratch")
     store = BucketStore(client, cache: cache, catalog: catalog, partBytes: 5 << 20, senders: 0)
     blobs = Blobs(store, in: nil, of: catalog)
-    spool = S3Spool(client, catalog: catalog, scratch: scratch, objectBytes: 6 << 20)
+    // At once, because a simulation has one thread.
+    spool = S3Spool(client, catalog: catalog, scratch: scratch, objectBytes: 6 << 20, removeSoon: { $0() })
     catalog.keepDescriptions(in: blobs.descriptions) { _, _ in }
   }
 
