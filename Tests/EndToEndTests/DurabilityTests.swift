@@ -127,8 +127,7 @@ struct DurabilityTests {
 
   @Test func stoppingEndsTheChildrenBeforeTheLastRequests() throws {
     let server = try TestServer("--grace-period", "600")
-    // Ten minutes, so that its worker is found before it ends.
-    let recording = try server.client.upload(try LongClip.flac(server.folder, seconds: 600), name: "long.flac")
+    let recording = try server.client.upload(try LongClip.flac(server.folder), name: "long.flac")
     kill(try freezeWorker(server, of: try #require(recording["waveform"]["job"].string)), SIGCONT)
     let slow = try Wire(port: server.client.port)
     #expect(slow.send("POST /v1/recordings HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nRIFF"))

@@ -2,10 +2,10 @@ import Foundation
 
 @testable import Sounds
 
-/// Recordings long enough for a test to watch the work on them, or end it halfway. A debug build is about thirty times
-/// slower than a release build.
+/// Recordings long enough for a test to watch the work on them, or end it halfway: a worker takes .4 s for the waveform
+/// and some seconds to remove noise, in builds for debugging too, because modules that compute are optimized.
 enum LongClip {
-  static let seconds = ((try? Program.path()) ?? "").contains("/debug/") ? 60 : 900
+  static let seconds = 900
 
   static let rate = 44_100
 
