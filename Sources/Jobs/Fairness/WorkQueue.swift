@@ -60,7 +60,7 @@ package final class WorkQueue: Sendable {
     }
   }
 
-  /// Returns the next work for a thread. If there is none, marks the thread idle and returns nil.
+  /// Returns the next work for a thread; nil if nothing waits, and then the thread is idle.
   private func next(on thread: DispatchQueue) -> (@Sendable () -> Void)? {
     state.withLock { state in
       defer { state.trim() }

@@ -121,10 +121,10 @@ package struct JobLifecycle {
   /// Jobs that were cleared before an expected event arrived: the cancellation, if the row already showed it, or the
   /// submission, if the cancellation arrived first. The late event changes nothing.
   var clearedEarly: Set<JobID> = []
-  private var isStopping = false
+  var isStopping = false
   private var isDraining = false
   private var drainIsAwaited = false
-  private var stopIsAwaited = false
+  var stopIsAwaited = false
   private var isWatching = false
   var actions: [Action] = []
 
@@ -428,30 +428,5 @@ package struct JobLifecycle {
     schedule.end(id)
     if case .elsewhere(let job) = jobs[id]?.state { schedule.endElsewhere(job) }
     jobs[id] = nil
-  }
-
-  // MARK: Stopping
-
-  /// Whether a stop has to wait for any job.
-  private var isWorking: Bool {
-    jobs.values.contains { entry in
-      switch entry.state {
-      case .queued, .pausing, .held, .elsewhere: false
-      default: true
-      }
-    }
-  }
-
-  private mutating func stop() {
-    (isStopping, stopIsAwaited) = (true, true)
-    for (id, entry) in jobs {
-      switch entry.state {
-      case .running, .overrun:
-        jobs[id]?.state = .stopping
-        actions.append(.kill(id))
-      case .held: leave(id)
-      default: break
-      }
-    }
   }
 }
