@@ -130,8 +130,8 @@ package struct BucketStore: ObjectStore {
 
   // MARK: Reading
 
-  /// Looks for an object. Costs no request if the cache has it. Otherwise it costs one, and two more if there is none;
-  /// with a cache, also another one if the object isn't what its row says.
+  /// Looks for an object. An object in the cache costs no request, another one costs one, and a missing one three. With
+  /// a cache, an object that isn't what its row says costs one more.
   package func look(_ key: String) throws(StorageError) -> FoundObject? {
     var expected: ExpectedObject?
     if let cache, let object = ObjectKey(key) {

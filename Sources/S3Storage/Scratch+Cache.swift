@@ -7,7 +7,7 @@ extension Scratch {
     self.init(
       disk,
       freeBytes: { disk throws(StorageError) in
-        // First, so that what is evicted meanwhile doesn't count twice.
+        // Free space first: files that are evicted meanwhile then don't count twice.
         let free = if let freeBytes { freeBytes() } else { try disk.freeBytes() }
         let (evictable, promised) = cache.room
         cache.makeRoom()

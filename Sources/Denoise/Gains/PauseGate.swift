@@ -2,7 +2,7 @@ import Glibc
 
 // Where a recording fluctuates no more than the noise did in the region it was learned from, every gain goes to the
 // floor. Noise that swells, such as a fan's, rain, or traffic, is otherwise let through at its peaks, which is heard as
-// musical noise: what is left fluctuates more than the noise did.
+// musical noise: the rest fluctuates more than the noise did.
 //
 //   g[t,b] = mean of |Y[t]|² / λ over the bins of band b    b: the bands of NoiseBands from 100 Hz to 7.6 kHz
 //   d[t,b] = g − 1 − ln g, or 0 where g ≤ 1

@@ -15,8 +15,8 @@ extension Blobs {
   }
 
   /// Removes conversions that a transaction has discarded from a folder, so that they take no room until the next
-  /// collection; whoever has one open can read it to its end. Those in a bucket stay until then, because a client may
-  /// still read what it was sent to.
+  /// collection; readers of an open file can read it to its end. Objects in a bucket stay until the collection, because
+  /// a client that was redirected to one may still be reading it.
   package func deleteDiscarded(_ keys: [ObjectKey]) {
     guard folder != nil else { return }
     for key in keys { delete(key) }

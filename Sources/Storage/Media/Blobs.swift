@@ -1,4 +1,4 @@
-/// The lifecycle of recordings' files in a store: what is announced before one is put, and what may be removed.
+/// The lifecycle of recordings' files in a store: when a file is announced, put and removed.
 /// Thread-safe.
 ///
 /// In a folder, a recording's files are in a folder of its own, which is marked as unfinished until the recording has

@@ -57,7 +57,7 @@ package struct Descriptions: Sendable {
   /// nothing in a bucket.
   func removeMark(of id: RecordingID) throws(StorageError) { try folder?.removeMark(of: id) }
 
-  /// Throws if another process could write to the catalog that is in the same folder. Does nothing if there is none.
+  /// Throws if another process could write to the catalog in the same folder. Does nothing in a bucket.
   func checkClaim() throws(StorageError) { try folder?.checkClaim() }
 
   /// Whether other processes write descriptions, too.
@@ -76,8 +76,8 @@ package struct Descriptions: Sendable {
   /// Whether a recording has a description, even one that can't be read.
   func hasAny(of id: RecordingID) throws(StorageError) -> Bool { try !keys(of: id).isEmpty }
 
-  /// Returns a recording as its latest description that is whole has it, nil if there is none, and whether no later one
-  /// is there that can't be read, because that may name any file.
+  /// Returns a recording as its latest readable description has it (nil without one), and whether that is the latest
+  /// of all. A later one that can't be read may name any file.
   package func find(_ id: RecordingID) throws(StorageError) -> (recording: Recording?, isLatest: Bool) {
     let keys = try keys(of: id)
     for key in keys {
@@ -129,7 +129,7 @@ extension MediaStore {
     }
   }
 
-  /// Durably removes the mark of the unfinished from a recording's folder. Costs one system call if there is none.
+  /// Durably removes the mark `unfinished` from a recording's folder. Costs one system call in a folder without it.
   package func removeMark(of id: RecordingID) throws(StorageError) {
     let folder = folder(of: id)
     if try FileSystem.removeFile(folder + "/" + Self.marker) { try FileSystem.syncFolder(folder) }

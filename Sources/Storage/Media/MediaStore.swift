@@ -259,7 +259,7 @@ package final class MediaStore: Sendable {
 
   func path(of key: ObjectKey) -> String { "\(recordings)/\(key.recording.text)/\(key.name)" }
 
-  /// Returns the content of a file that a job may have written; nil if there is none, or if it is longer than `limit`
+  /// Returns the content of a file that a job may have written; nil for a missing file, or one of more than `limit`
   /// bytes.
   package func contents(ofWorkFile path: String, limit: Int64) throws(StorageError) -> [UInt8]? {
     do {
