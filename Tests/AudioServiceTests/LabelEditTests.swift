@@ -117,4 +117,18 @@ import Testing
     #expect(chunks.count > 10 && chunks.allSatisfy { $0.labels.count < 1 << 17 })
     #expect(chunks.reduce(0) { $0 + LabelPieces.ids($1.labels).count } == 1002)
   }
+
+  @Test("a change of more than a megabyte of labels replaces the track, so that it can be stored piece by piece")
+  func muchAtOnce() throws {
+    let long = String(repeating: "a", count: 30_000)
+    for (removed, isWhole) in [(20, false), (40, true)] {
+      var stored = try Stored((0..<80).map { Self.label(at: $0, long) })
+      var edit = LabelEdit()
+      // Every second label. A chunk has two of them.
+      edit.remove = (0..<removed).map { "\(2 * $0 + 1)" }
+      let changed = try stored.track.apply(edit, to: stored.chunks, lines: { stored.lines[$0] ?? [] })
+      if case .all = changed { #expect(isWhole) } else { #expect(!isWhole) }
+      #expect(stored.track.count == 80 - removed)
+    }
+  }
 }

@@ -74,8 +74,8 @@ import Testing
     try database.run(
       """
       INSERT INTO label_tracks
-        (id, tenant, recording, name, kind, source, count, words, version, created_at, changed_at, bytes)
-      VALUES ('l', 'x', 'a', '', '', '', 0, 0, 1, 0, 0, 100);
+        (id, tenant, recording, name, kind, source, count, words, version, created_at, changed_at, series, bytes)
+      VALUES ('l', 'x', 'a', '', '', '', 0, 0, 1, 0, 0, 's', 100);
       UPDATE label_tracks SET bytes = 150;
       INSERT INTO noise_profiles (id, tenant, name, channels, spectrum, version, created_at, changed_at)
       VALUES ('p', 'y', '', 1, '\\x000102', 1, 0, 0);

@@ -87,6 +87,7 @@ import Testing
     #expect(throws: StorageError.changedMeanwhile) {
       try catalog.update(track.id, if: { $0.version == 0 }, .all([])) { $0.count = 0 }
     }
+    while try catalog.eraseChunks() {}
     #expect(try catalog.labelTrack(track.id) == updated && rowCount("label_chunks") == 1)
     #expect(try catalog.update(LabelTrackID(), if: { _ in true }) { _ in } == nil)
   }
@@ -132,6 +133,53 @@ import Testing
     while try again.eraseChunks() { left.append(try rowCount("label_chunks")) }
     #expect(left == [74, 71, 70, 6, 0, 0])
     #expect(try rowCount("garbage") == 0)
+  }
+
+  /// 1.75 MB.
+  private static let long = (0..<7).map {
+    LabelChunk(start: $0, end: 7, texts: ["x"], labels: [UInt8](repeating: UInt8($0), count: 250_000))
+  }
+
+  @Test("a long track is stored before the transaction that names it, except its last megabyte")
+  func series() throws {
+    let track = try track(Self.long)
+    #expect(try catalog.labels(of: track.id)?.chunks.map(\.start) == Array(0..<7) && track.bytes == 7 * 250_001)
+    try catalog.naming([Self.long, Self.chunks]) { (series, db) throws in
+      #expect(series.map(\.rest.startIndex) == [4, 0])
+      #expect(try db.first("SELECT count(*) FROM label_chunks WHERE series = ?", [series[0].name]) == 4)
+      #expect(try db.first("SELECT count(*) FROM garbage") == 1)
+    }
+    while try catalog.eraseChunks() {}
+    #expect(try rowCount("label_chunks") == 7 && rowCount("garbage") == 0)
+  }
+
+  @Test("a long track that is refused leaves nothing behind, and the one that it was to replace stays as it was")
+  func refusedSeries() throws {
+    let track = try track(Self.chunks)
+    #expect(throws: StorageError.tooManyLabelTracks(limit: 1)) { try self.track(Self.long, limit: 1) }
+    #expect(throws: StorageError.changedMeanwhile) {
+      try catalog.update(track.id, if: { _ in false }, .all(Self.long)) { $0.count = 7 }
+    }
+    #expect(try catalog.labels(of: track.id)?.chunks.count == 3 && rowCount("label_chunks") == 3 + 2 * 4)
+    while try catalog.eraseChunks() {}
+    #expect(try rowCount("label_chunks") == 3 && rowCount("garbage") == 0)
+  }
+
+  @Test("what a crash has left of a long track stays for an hour, in which it may be named, and is then deleted")
+  func abandonedSeries() throws {
+    func due(_ comparison: String) throws -> Int {
+      let now = try catalog.read { try catalog.now($0).milliseconds }
+      return try catalog.read { try $0.first("SELECT count(*) FROM garbage WHERE due \(comparison) ?", [now]) ?? -1 }
+    }
+    // Named by no row, and not given up either.
+    try catalog.naming([Self.long]) { _, db in
+      try db.run("UPDATE garbage SET object = 'labels/other'")
+      try db.run("UPDATE label_chunks SET series = 'other'")
+    }
+    #expect(try due(">") == 1 && !catalog.eraseChunks() && rowCount("label_chunks") == 4)
+    try catalog.write { try $0.run("UPDATE garbage SET due = due - 3600001") }
+    while try catalog.eraseChunks() {}
+    #expect(try rowCount("label_chunks") == 0 && rowCount("garbage") == 0)
   }
 
   @Test("tracks found in a file come with the job's result, once, and only as many as fit")

@@ -83,7 +83,8 @@ extension LabelTrack {
     let present = changes.values.compactMap(\.self)
     start = (kept.map(\.start) + present.map(\.start)).min()
     end = (kept.map(\.end) + present.map(\.end)).max()
-    guard after.values.contains(where: LabelChunk.isTooLarge) else {
+    let isLong = present.reduce(0) { $0 + $1.bytes } > LabelChunk.bytesAtOnce
+    guard isLong || after.values.contains(where: LabelChunk.isTooLarge) else {
       return .some(
         Dictionary(
           uniqueKeysWithValues: changes.map { number, chunk in (number, (before[number]?.bytes ?? 0, chunk)) }))

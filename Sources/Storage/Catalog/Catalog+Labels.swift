@@ -2,9 +2,10 @@
 // them with every change and a window reads few: with 200,000 rows instead of 800, a change would take seconds. A
 // window looks through the index of the chunks' times, which also finds labels that are longer than the others.
 //
-// Deleting 16 MB of chunks takes SQLite a tenth of a second, and a recording may have 64 such tracks. So a track is
-// deleted without its chunks, which can no longer be read. A row of `garbage`, labels/<track>, names them, and
-// `eraseTraces` deletes about a megabyte of them in each transaction, also after a crash.
+// The row names its chunks as a series. Inserting or deleting 16 MB of chunks takes SQLite a tenth of a second or two,
+// so other writes would wait. A row of `garbage`, labels/<series>, names a series that no track has: while it is
+// stored, about a megabyte in each transaction, and after its track was deleted or has got another. Once that is due,
+// `eraseTraces` deletes it, as much at a time, also after a crash.
 //
 // `folded` contains the texts of a chunk as names are folded (see NameSearch), one line for each label, so that a
 // search reads only the chunks that contain what is searched for.
@@ -59,7 +60,7 @@ extension Catalog {
     return try read { db in
       guard let track = try Self.labelTrack(id, of: tenant, db) else { return nil }
       var filter = Filter()
-      filter.add("track = ?", id.text)
+      filter.add("series = ?", track.series)
       filter.add("start < ?", end)
       filter.add("until >= ?", start)
       if let folded { filter.add(db.dialect.contains("folded"), Self.beginning(of: folded)) }
@@ -91,7 +92,7 @@ extension Catalog {
     let filter = Filter(id: id.text, of: tenant)
     let sql = """
       SELECT * FROM label_chunks
-      WHERE track IN (SELECT id FROM label_tracks\(filter.text)) AND number > ? AND start < ? AND until >= ?
+      WHERE series IN (SELECT series FROM label_tracks\(filter.text)) AND number > ? AND start < ? AND until >= ?
       ORDER BY number LIMIT 1
       """
     return try read { db in
@@ -113,7 +114,7 @@ extension Catalog {
     _ track: LabelTrack, _ chunks: [LabelChunk], of tenant: Tenant? = nil, limit: Int,
     within limits: StoredLimits? = nil
   ) throws(StorageError) {
-    try write(.statementLocks) { db in
+    try naming([chunks]) { series, db in
       // Locked, so that others who count its tracks wait.
       guard let recording = try Self.locked(track.recording, of: tenant, db) else {
         throw StorageError.noSuchRecording(track.recording)
@@ -123,22 +124,22 @@ extension Catalog {
       let count =
         try db.first("SELECT count(*) FROM label_tracks WHERE recording = ?", [track.recording.text], as: Int.self) ?? 0
       guard count < limit else { throw StorageError.tooManyLabelTracks(limit: limit) }
-      try Self.insert(track, chunks, db)
+      try insert(track, series[0], db)
       try Self.checkBytes(limits, of: track.tenant, db)
     }
   }
 
   /// Inserts tracks found in a recording's file, as many as fit, unless it has such tracks already.
-  static func insert(
-    embedded tracks: [(track: LabelTrack, chunks: [LabelChunk])], of recording: Recording, limit: Int,
+  func insert(
+    embedded tracks: [(track: LabelTrack, series: ChunkSeries)], of recording: Recording, limit: Int,
     _ db: CatalogTransaction
   ) throws {
     let rows = try db.rows("SELECT source FROM label_tracks WHERE recording = ?", [recording.id.text])
     guard try !rows.contains(where: { try choice($0, "source") == LabelTrack.Source.embedded }) else { return }
-    for (track, chunks) in tracks.prefix(max(0, limit - rows.count)) {
+    for (track, series) in tracks.prefix(max(0, limit - rows.count)) {
       var track = track
       track.tenant = recording.tenant
-      try insert(track, chunks, db)
+      try insert(track, series, db)
     }
   }
 
@@ -149,7 +150,8 @@ extension Catalog {
     _ id: LabelTrackID, of tenant: Tenant? = nil, if isExpected: @Sendable (LabelTrack) -> Bool,
     _ chunks: ChangedChunks = .none, within limits: StoredLimits? = nil, _ change: @Sendable (inout LabelTrack) -> Void
   ) throws(StorageError) -> LabelTrack? {
-    try write(.statementLocks) { db in
+    let whole: [[LabelChunk]] = if case .all(let chunks) = chunks { [chunks] } else { [] }
+    return try naming(whole) { series, db in
       guard var track = try Self.lockedTrack(id, of: tenant, db) else { return nil }
       guard isExpected(track) else { throw StorageError.changedMeanwhile }
       let before = track.bytes
@@ -158,16 +160,20 @@ extension Catalog {
       track.changedAt = max(time, track.createdAt)
       switch chunks {
       case .none: break
-      case .all(let chunks):
-        try db.erase("DELETE FROM label_chunks WHERE track = ?", [id.text])
-        track.bytes = try Self.insert(chunks, of: id, db)
+      case .all:
+        try Self.addGarbage(Self.chunkGarbage + track.series, due: try now(db), db)
+        db.noteTraces()
+        (track.series, track.bytes) = (series[0].name, series[0].bytes)
+        try name(series[0], db)
       case .some(let changes):
         for (number, (before, after)) in changes.sorted(by: { $0.key < $1.key }) {
           if before > 0 {
-            try db.erase("DELETE FROM label_chunks WHERE track = ? AND number = ?", [id.text, number])
+            try db.erase("DELETE FROM label_chunks WHERE series = ? AND number = ?", [track.series, number])
             track.bytes -= Int64(before)
           }
-          if let after { track.bytes += try Self.insert([after], of: id, from: number, db) }
+          guard let after else { continue }
+          try Self.insert(after, as: number, of: track.series, db)
+          track.bytes += Int64(after.bytes)
         }
       }
       try LabelTrackRow(track: track).update(db)
@@ -195,34 +201,41 @@ extension Catalog {
   private func deleteTracks(
     _ condition: String, _ arguments: [(any SQLConvertible)?], _ db: CatalogTransaction
   ) throws {
-    let tracks = try db.eraseReturning("DELETE FROM label_tracks WHERE \(condition) RETURNING id", arguments)
+    let tracks = try db.eraseReturning("DELETE FROM label_tracks WHERE \(condition) RETURNING series", arguments)
     try Self.addGarbage(
-      tracks.map { Self.chunkGarbage + (try value($0, "id") as String) }, due: try now(db), db)
+      tracks.map { Self.chunkGarbage + (try value($0, "series") as String) }, due: try now(db), db)
   }
 
-  /// How the name of a deleted track's chunks in `garbage` begins.
+  /// How the name of a series in `garbage` begins.
   static let chunkGarbage = "labels/"
 
-  /// Deletes about a megabyte of the chunks of deleted tracks. Returns false if there are none. Several nodes may do
-  /// this at once, each for other tracks.
+  /// Deletes about a megabyte of chunks that no track has. Returns false if there are none. Several nodes may do this
+  /// at once, each for other series.
   func eraseChunks() throws(StorageError) -> Bool {
     // "0" follows "/", and text is sorted by its bytes.
-    let find = "SELECT object FROM garbage WHERE object > 'labels/' AND object < 'labels0' ORDER BY object LIMIT 1"
+    let find = """
+
+      SELECT object FROM garbage WHERE object > 'labels/' AND object < 'labels0' AND due <= ? ORDER BY object LIMIT 1
+      """
+
     // Usually there are none, and nothing is written.
-    guard try read({ try $0.first(find, as: String.self) }) != nil else { return false }
+    guard try read({ db in try db.first(find, [try now(db).milliseconds], as: String.self) }) != nil else {
+      return false
+    }
     return try write(.statementLocks) { db in
-      guard let name = try db.first(find + db.dialect.skippingLocked, as: String.self) else { return false }
-      let track = String(name.dropFirst(Self.chunkGarbage.count))
+      let found = try db.first(find + db.dialect.skippingLocked, [try now(db).milliseconds], as: String.self)
+      guard let name = found else { return false }
+      let series = String(name.dropFirst(Self.chunkGarbage.count))
       let rows = try db.rows(
-        "SELECT number, CAST(length(labels) AS bigint) AS bytes FROM label_chunks WHERE track = ? ORDER BY number LIMIT ?",
-        [track, Self.chunksAtOnce])
+        "SELECT number, CAST(length(labels) AS bigint) AS bytes FROM label_chunks WHERE series = ? ORDER BY number LIMIT ?",
+        [series, Self.chunksAtOnce])
       var (bytes, count, last) = (0, 0, -1)
       for row in rows where bytes < Self.labelBytesAtOnce {
         bytes += try value(row, "bytes") as Int
         count += 1
         last = try value(row, "number")
       }
-      try db.run("DELETE FROM label_chunks WHERE track = ? AND number <= ?", [track, last])
+      try db.run("DELETE FROM label_chunks WHERE series = ? AND number <= ?", [series, last])
       if count == rows.count, count < Self.chunksAtOnce { try db.run("DELETE FROM garbage WHERE object = ?", [name]) }
       return true
     }
@@ -250,25 +263,110 @@ extension Catalog {
     return try labelTrack(id, of: tenant, by: db.dialect.changingRows, db)
   }
 
-  private static func insert(_ track: LabelTrack, _ chunks: [LabelChunk], _ db: CatalogTransaction) throws {
-    // The chunks need the track's row, which gets their length once it is known.
-    try LabelTrackRow(track: track).insert(db)
-    var track = track
-    track.bytes = try insert(chunks, of: track.id, db)
-    try LabelTrackRow(track: track).update(db)
+  // MARK: Series of chunks
+
+  /// Runs a transaction that may name a series for each list of chunks, all but the last megabyte of which are stored
+  /// before.
+  func naming<R: Sendable>(
+    _ lists: [[LabelChunk]], _ body: @Sendable ([ChunkSeries], CatalogTransaction) throws -> R
+  ) throws(StorageError) -> R {
+    let series = lists.map(ChunkSeries.init)
+    // If this fails, they're deleted after an hour.
+    defer { try? giveUp(series) }
+    var stored: [ChunkSeries] = []
+    for series in series { stored.append(try store(series)) }
+    return try write(.statementLocks) { [stored] db in try body(stored, db) }
   }
 
-  /// Returns how many bytes the chunks have.
-  private static func insert(
-    _ chunks: [LabelChunk], of id: LabelTrackID, from first: Int = 0, _ db: CatalogTransaction
-  ) throws -> Int64 {
-    var bytes: Int64 = 0
-    let sql = "INSERT INTO label_chunks (track, number, start, until, folded, labels) VALUES (?, ?, ?, ?, ?, ?)"
-    for (number, chunk) in zip(first..., chunks) {
-      bytes += Int64(chunk.bytes)
-      try db.run(sql, [id.text, number, chunk.start, chunk.end, chunk.folded, chunk.labels])
+  /// Stores all of a series but the last megabyte.
+  private func store(_ series: ChunkSeries) throws(StorageError) -> ChunkSeries {
+    var series = series
+    while let batch = series.takeBatch() {
+      try write(.statementLocks) { [garbage = Self.chunkGarbage + series.name, name = series.name] db in
+        let now = try now(db)
+        let due = now + Self.secondsToName
+        if batch.startIndex == 0 {
+          try Self.addGarbage(garbage, due: due, db)
+        } else {
+          let arguments: [(any SQLConvertible)?] = [due.milliseconds, garbage, now.milliseconds]
+          let kept = try db.run("UPDATE garbage SET due = ? WHERE object = ? AND due > ?", arguments)
+          guard kept == 1 else { throw StorageError.changedMeanwhile }
+        }
+        for number in batch.indices { try Self.insert(batch[number], as: number, of: name, db) }
+      }
     }
-    return bytes
+    return series
+  }
+
+  /// How long after its last transaction a series is deleted that nothing names.
+  private static let secondsToName = 3600.0
+
+  /// Stores the rest of a series that a track's row now names.
+  private func name(_ series: ChunkSeries, _ db: CatalogTransaction) throws {
+    if series.isStored {
+      let arguments: [(any SQLConvertible)?] = [Self.chunkGarbage + series.name, try now(db).milliseconds]
+      let taken = try db.run("DELETE FROM garbage WHERE object = ? AND due > ?", arguments)
+      guard taken == 1 else { throw StorageError.changedMeanwhile }
+    }
+    for number in series.rest.indices { try Self.insert(series.rest[number], as: number, of: series.name, db) }
+  }
+
+  /// Lets those series be deleted that are stored in part and that nothing has named.
+  private func giveUp(_ series: [ChunkSeries]) throws(StorageError) {
+    let names = series.filter(\.isLong).map { Self.chunkGarbage + $0.name }
+    guard !names.isEmpty else { return }
+    try write(.statementLocks) { db in
+      for name in names {
+        try db.erase("UPDATE garbage SET due = ? WHERE object = ?", [try now(db).milliseconds, name])
+      }
+    }
+  }
+
+  private func insert(_ track: LabelTrack, _ series: ChunkSeries, _ db: CatalogTransaction) throws {
+    var track = track
+    (track.series, track.bytes) = (series.name, series.bytes)
+    try LabelTrackRow(track: track).insert(db)
+    try name(series, db)
+  }
+
+  private static func insert(
+    _ chunk: LabelChunk, as number: Int, of series: String, _ db: CatalogTransaction
+  ) throws {
+    try db.run(
+      "INSERT INTO label_chunks (series, number, start, until, folded, labels) VALUES (?, ?, ?, ?, ?, ?)",
+      [series, number, chunk.start, chunk.end, chunk.folded, chunk.labels])
+  }
+}
+
+/// The chunks of a track that no row names yet.
+struct ChunkSeries: Sendable {
+  /// What the rows of the chunks and of their track call it.
+  let name = UUIDv7().text
+  /// Bytes that all of them take in the catalog.
+  let bytes: Int64
+  /// Those that aren't stored, by their numbers.
+  private(set) var rest: ArraySlice<LabelChunk>
+
+  init(_ chunks: [LabelChunk]) {
+    bytes = chunks.reduce(0) { $0 + Int64($1.bytes) }
+    rest = chunks[...]
+  }
+
+  /// Whether some are stored.
+  var isStored: Bool { rest.startIndex > 0 }
+  /// Whether some are stored, or will be, before the transaction that names them.
+  var isLong: Bool { bytes > LabelChunk.bytesAtOnce }
+
+  /// Takes about a megabyte off, unless these are the last ones.
+  mutating func takeBatch() -> ArraySlice<LabelChunk>? {
+    var (bytes, end) = (0, rest.startIndex)
+    while end < rest.endIndex, bytes < LabelChunk.bytesAtOnce {
+      bytes += rest[end].bytes
+      end += 1
+    }
+    guard end < rest.endIndex else { return nil }
+    defer { rest = rest[end...] }
+    return rest[..<end]
   }
 }
 
@@ -293,6 +391,7 @@ struct LabelTrackRow: TableRow {
     track.start = try nullable(row, "start")
     track.end = try nullable(row, "until")
     track.version = try value(row, "version")
+    track.series = try value(row, "series")
     track.nextLabel = try value(row, "next_label")
     self.track = track
     guard track.createdAt.isPlausible, track.changedAt.isPlausible, track.count >= 0, track.words >= 0 else {
@@ -314,6 +413,7 @@ struct LabelTrackRow: TableRow {
     container["start"] = track.start
     container["until"] = track.end
     container["version"] = track.version
+    container["series"] = track.series
     container["next_label"] = track.nextLabel
     container["created_at"] = track.createdAt.milliseconds
     container["changed_at"] = track.changedAt.milliseconds

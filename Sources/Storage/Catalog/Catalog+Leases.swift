@@ -92,7 +92,7 @@ extension Catalog {
     adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [], limit: Int = 64,
     within limits: StoredLimits? = nil
   ) throws(StorageError) -> Fenced<Job> {
-    try write(.statementLocks) { db in
+    try naming(tracks.map(\.chunks)) { series, db in
       guard let (current, now) = try locked(token.job, db) else { return .refused(nil) }
       let moved = try move(current, hasWritten: true, at: now, db) { $0.succeed(token, with: result, at: now) }
       guard case .written(let job) = moved, let before = try Self.recording(job.resultRecording, db) else {
@@ -103,7 +103,7 @@ extension Catalog {
         for key in before.derivedFiles where !recording.derivedFiles.contains(key) {
           try Self.addGarbage(key, due: now + Self.supersededSeconds, db)
         }
-        try Self.insert(embedded: tracks, of: recording, limit: limit, db)
+        try insert(embedded: Array(zip(tracks.map(\.track), series)), of: recording, limit: limit, db)
         if recording.keptBytes > before.keptBytes || !tracks.isEmpty {
           try Self.checkBytes(limits, of: recording.tenant, db)
         }

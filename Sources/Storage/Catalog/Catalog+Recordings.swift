@@ -33,7 +33,7 @@ extension Catalog {
     adding tracks: [(track: LabelTrack, chunks: [LabelChunk])] = [], trackLimit: Int = 64,
     answer: StoredResponse? = nil, spending uploadToken: UploadToken? = nil, within limits: StoredLimits? = nil
   ) throws(StorageError) -> Job {
-    try write(.statementLocks) { db in
+    try naming(tracks.map(\.chunks)) { series, db in
       let now = try now(db)
       try Self.spend(uploadToken, db)
       try RecordingRow(recording).insert(db)
@@ -44,7 +44,7 @@ extension Catalog {
         case .written(let ended) = try move(
           running, hasWritten: true, at: now, db, { $0.succeed(token, with: result, at: max(now, job.createdAt)) })
       else { throw StorageError.changedMeanwhile }
-      try Self.insert(embedded: tracks, of: recording, limit: trackLimit, db)
+      try insert(embedded: Array(zip(tracks.map(\.track), series)), of: recording, limit: trackLimit, db)
       try Self.check(limits, of: recording.tenant, db)
       try keep(answer, for: recording.tenant, db)
       return ended

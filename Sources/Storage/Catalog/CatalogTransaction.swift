@@ -64,6 +64,9 @@ final class CatalogTransaction: SQLSession {
     return rows
   }
 
+  /// Notes that something becomes garbage that clients made.
+  func noteTraces() { leavesTraces = true }
+
   /// Notes that a recording's row was inserted or changed.
   func note(changed id: RecordingID, of tenant: Tenant) {
     recordings[id] = tenant

@@ -37,6 +37,8 @@ package struct LabelTrack: Sendable, Equatable {
   package var words = 0
   /// Bytes that the labels take in the catalog. Set when they are stored.
   package internal(set) var bytes: Int64 = 0
+  /// What the catalog calls its chunks. Set when they are stored.
+  package internal(set) var series = ""
   /// When the first label begins and the last one ends, in microseconds; nil if there are none.
   package var start, end: Int64?
   /// The number of the next label that gets an ID, counted from 1. IDs are numbers as text.
@@ -84,6 +86,9 @@ package struct LabelChunk: Sendable, Equatable {
       ? zip(texts, lines).map { $1.map(String.init) ?? NameSearch.foldLines([$0]) }.joined(separator: "\n")
       : NameSearch.foldLines(texts)
   }
+
+  /// About how many bytes of chunks a transaction writes, so that others don't wait for long.
+  package static let bytesAtOnce = 900_000
 
   /// Bytes that the chunk takes in the catalog.
   package var bytes: Int { labels.count + folded.utf8.count }

@@ -36,7 +36,7 @@ package enum CatalogTables {
   /// job whose store of media failed, is also an interruption. `attempts` has one row per attempt, inserted before the
   /// attempt writes any file: `folder` is the recording whose folder gets its files, and `due` is when those may be
   /// removed, null if there are none or they are a result. `garbage` names other objects that no row names any more,
-  /// such as `recordings/<id>/<name>`, and tracks whose labels remain. `removals` contains the IDs of recordings and
+  /// such as `recordings/<id>/<name>`, and series of labels. `removals` contains the IDs of recordings and
   /// uploads whose rows were deleted but whose files may still exist. The next start removes those, and no others.
   ///
   /// `batch_recordings` has the IDs of a batch's recordings in one text, of which the first `begun` have had their job.
@@ -264,8 +264,8 @@ package enum CatalogTables {
     """
 
   /// Times of labels are in microseconds; `until` is the greatest end. The chunks' index has all that a window needs to
-  /// choose chunks. A track's `bytes` count its chunks, which are written in the same transaction. They are
-  /// deleted later than the track, so they don't refer to it.
+  /// choose chunks. A track's `bytes` count its chunks, which have its `series`. They may be written before the track
+  /// names that, and deleted later than the track, so they don't refer to it.
   private static let labelsAndProfiles = """
     CREATE TABLE label_tracks (
       id TEXT NOT NULL PRIMARY KEY,
@@ -283,19 +283,20 @@ package enum CatalogTables {
       created_at INTEGER NOT NULL,
       changed_at INTEGER NOT NULL,
       next_label INTEGER NOT NULL DEFAULT 1,
+      series TEXT NOT NULL,
       bytes INTEGER NOT NULL DEFAULT 0
     );
     CREATE INDEX label_tracks_by_recording ON label_tracks (recording, id);
 
     CREATE TABLE label_chunks (
-      track TEXT NOT NULL,
+      series TEXT NOT NULL,
       number INTEGER NOT NULL,
       start INTEGER NOT NULL,
       until INTEGER NOT NULL,
       folded TEXT NOT NULL,
       labels BLOB NOT NULL
     );
-    CREATE UNIQUE INDEX label_chunks_by_time ON label_chunks (track, number, start, until);
+    CREATE UNIQUE INDEX label_chunks_by_time ON label_chunks (series, number, start, until);
 
     CREATE TABLE noise_profiles (
       id TEXT NOT NULL PRIMARY KEY,

@@ -197,7 +197,7 @@ private struct BackupContents {
         guard let recording = try found.map({ try RecordingRow(row: $0).recording }) else { return nil }
         let others = try [
           ("jobs", "recording = ? AND kind = 'waveform' AND state = 'succeeded'"), ("label_tracks", "recording = ?"),
-          ("label_chunks", "track IN (SELECT id FROM label_tracks WHERE recording = ?)"),
+          ("label_chunks", "series IN (SELECT series FROM label_tracks WHERE recording = ?)"),
         ].flatMap { table, condition in
           try live.rows("SELECT * FROM \(table) WHERE \(condition)", [recording.id.text]).map {
             (table: table, row: $0)

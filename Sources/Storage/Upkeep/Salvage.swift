@@ -71,8 +71,8 @@ private struct RowCopy {
     try target.execute(
       """
       INSERT OR IGNORE INTO garbage (object, due)
-        SELECT DISTINCT '\(Catalog.chunkGarbage)' || track, 0 FROM label_chunks
-        WHERE track NOT IN (SELECT id FROM label_tracks)
+        SELECT DISTINCT '\(Catalog.chunkGarbage)' || series, 0 FROM label_chunks
+        WHERE series NOT IN (SELECT series FROM label_tracks)
       """)
     return salvage
   }

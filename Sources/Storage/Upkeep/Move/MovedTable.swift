@@ -47,7 +47,7 @@ struct MovedTable: Sendable {
     MovedTable("conversions", key: "recording, format", isCounted: true),
     MovedTable("label_tracks", isCounted: true),
     MovedTable(
-      "label_chunks", key: "track, number, start, until", where: "track IN (SELECT id FROM label_tracks)"),
+      "label_chunks", key: "series, number, start, until", where: "series IN (SELECT series FROM label_tracks)"),
     MovedTable("noise_profiles", isCounted: true),
     MovedTable("audit_lines"),
     MovedTable("usage", key: "tenant"),
