@@ -188,6 +188,16 @@ import Testing
     #expect(text.contains(#""parameter":"\#(member)""#), "\(text)")
   }
 
+  @Test("a noise profile that doesn't exist is named at once, and no batch is made")
+  func unknownProfile() async throws {
+    let bench = try bench()
+    let (source, profile) = (try bench.recording(), KeptProfileID())
+    let body = #"{"recordings":["\#(source.id)"],"denoise":{"noise":{"profile":"\#(profile)"}}}"#
+    let text = try await bench.check(.post, "/v1/batches", body: body, 404)
+    #expect(text.contains(#""parameter":"denoise.noise.profile""#) && text.contains("\(profile)"))
+    #expect(try await bench.check(.get, "/v1/batches", 200).contains(#""batches":[]"#))
+  }
+
   @Test("another tenant's batch doesn't exist")
   func tenants() async throws {
     let keyed = try KeyedBench()

@@ -21,8 +21,8 @@ func problem(for error: RequestError) -> Problem {
     Problem("invalid_parameter", "Only one of “scale” and “width” can be given.", parameter: "width")
   case .noSuchOverlay(let id):
     Problem("not_found", "There is no recording “\(id)” to draw over this one.", parameter: "overlay")
-  case .noSuchNoiseProfile(let id):
-    Problem("not_found", "There is no noise profile “\(id)”.", parameter: "noise.profile")
+  case .noSuchNoiseProfile(let id, let parameter):
+    Problem("not_found", "There is no noise profile “\(id)”.", parameter: parameter)
   case .noSuchNoisyRecording(let id):
     Problem("not_found", "There is no recording “\(id)” to learn from.", parameter: "recording")
   case .noSuchProblem(let code): Problem("not_found", "There is no problem with the code “\(code)”.", parameter: "code")

@@ -34,12 +34,17 @@ struct BatchRequests: Sendable {
     if let answer = try key?.repeated(fingerprint) { return answer }
     let (context, catalog, client) = (context, caller.catalog, caller.client)
     let traceparent = request.traceparent
-    let (document, batch, webhook) = try await context.work.run {
+    let (operation, recordings, callback) = try await context.work.run {
       let members = try JSONMembers(body, known: Self.known)
-      let operation = try BatchOperation(members)
-      if case .denoise(let asked) = operation { _ = try context.usable(asked) }
-      let recordings = try Self.recordings(members, at: catalog.time)
-      let callback = try members.callbackURL(context.configuration.webhooks)
+      return (
+        try BatchOperation(members), try Self.recordings(members, at: catalog.time),
+        try members.callbackURL(context.configuration.webhooks)
+      )
+    }
+    if case .denoise(let asked) = operation {
+      _ = try await context.noiseProfile(of: context.usable(asked).noise, named: "denoise.noise.profile", caller)
+    }
+    let (document, batch, webhook) = try await context.work.run {
       let (kind, parameters) = operation.stored
       let batch = Batch(
         of: catalog.tenant, client: client.key, kind: kind, parameters: parameters, total: recordings.count,

@@ -216,10 +216,12 @@ struct NoiseProfiles: Sendable {
 extension Context {
   /// Returns the noise profile that a request names as its noise; nil if its noise is something else. Throws if the
   /// caller has no such profile.
-  func noiseProfile(of noise: NoiseSource?, _ caller: Caller) async throws -> KeptProfile? {
+  func noiseProfile(
+    of noise: NoiseSource?, named parameter: String = "noise.profile", _ caller: Caller
+  ) async throws -> KeptProfile? {
     guard case .profile(let text) = noise else { return nil }
     guard let id = KeptProfileID(text), let profile = try await noiseProfile(id, caller) else {
-      throw RequestError.noSuchNoiseProfile(text)
+      throw RequestError.noSuchNoiseProfile(text, parameter: parameter)
     }
     return profile
   }
