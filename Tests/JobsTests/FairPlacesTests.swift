@@ -1,3 +1,4 @@
+import Storage
 import Terms
 import Testing
 
@@ -15,9 +16,11 @@ import Testing
   }
 
   /// Starts a caller that waits. It is in the queue on return.
-  private func waiter(_ places: FairPlaces, _ client: Client) throws -> Task<Void, any Error> {
+  private func waiter(
+    _ places: FairPlaces, _ client: Client, of recording: RecordingID? = nil
+  ) throws -> Task<Void, any Error> {
     let before = places.waitingCount
-    let task = Task.immediate { try await places.take(for: client) }
+    let task = Task.immediate { try await places.take(for: client, of: recording) }
     try #require(places.waitingCount == before + 1)
     return task
   }
@@ -45,6 +48,22 @@ import Testing
     try await first.value
     places.give(back: crowd)
     try await second.value
+  }
+
+  @Test func oneRecordingLeavesAPlaceForTheClientsOthers() async throws {
+    let places = places { $0.placesPerRecording = 1 }
+    let (slow, good) = (RecordingID(), RecordingID())
+    try await places.take(for: crowd, of: slow)
+    let waiting = try waiter(places, crowd, of: slow)
+    try await places.take(for: crowd, of: good)
+    // Another client's callers of the same recording have places of their own.
+    try await places.take(for: other, of: slow)
+    places.give(back: crowd, of: good)
+    #expect(places.waitingCount == 1)
+    places.give(back: crowd, of: slow)
+    try await waiting.value
+    places.give(back: crowd, of: slow)
+    try await places.take(for: crowd, of: slow)
   }
 
   @Test func theQueueIsLimitedPerClientAndInTotal() async throws {

@@ -34,7 +34,7 @@ import Workers
 
   /// A reader that doesn't answer is looked at often.
   func readers(
-    _ program: String = program, processorSeconds: Double = 1000, clockSeconds: Double = 60,
+    _ program: String = program, processorSeconds: Double = 1000, clockSeconds: Double = 60, idleSeconds: Double = 60,
     watch: WorkerWatch = .shared
   ) -> SampleReaders {
     var settings = Self.settings
@@ -42,7 +42,8 @@ import Workers
     return SampleReaders(
       settings,
       .init(
-        processorSeconds: processorSeconds, clockSeconds: clockSeconds, lookSeconds: 0.01, clock: hand.clock),
+        processorSeconds: processorSeconds, clockSeconds: clockSeconds, idleSeconds: idleSeconds, lookSeconds: 0.01,
+        clock: hand.clock),
       watch: watch)
   }
 
@@ -317,6 +318,7 @@ import Workers
     let cases: [(name: String, script: String, failure: ReaderFailure)] = [
       ("dies at once", "exit 0", died), ("is killed", "kill -9 $$", died),
       ("never answers", "exec cat > /dev/null", .slow), ("goes on forever", "while :; do :; done", .slow),
+      ("is stopped", "kill -STOP $$", .slow),
       ("answers in part", "printf '\\001\\020\\000'", died),
       ("claims too much", "printf '\\001\\377\\377\\377\\177'", nonsense),
       ("answers too little", "printf '\\001\\002\\000\\000\\000ab'", nonsense),
@@ -336,8 +338,11 @@ import Workers
     for (name, text, failure) in cases {
       let program = text.isEmpty ? "/nowhere" : try script(text)
       let readers =
-        name == "goes on forever"
-        ? readers(program, processorSeconds: 0.02) : readers(program, clockSeconds: failure == .slow ? -1 : 60)
+        switch name {
+        case "goes on forever": readers(program, processorSeconds: 0.02)
+        case "is stopped": readers(program, idleSeconds: -1)
+        default: readers(program, clockSeconds: failure == .slow ? -1 : 60)
+        }
       for attempt in 1...(name == "fails" ? 1 : 2) {
         #expect(throws: failure, "\(name)") {
           try pixels(window, of: path, readers)

@@ -116,8 +116,7 @@ final class Context: Sendable {
       waiting: .init(name: "waiting_labels", total: pictures.total, perClient: pictures.perClient))
     samples = FairLane(
       configuration.clock, label: "samples", places: SampleReaders.limit, perClient: SampleReaders.limitPerClient,
-      waiting: pictures,
-      seconds: counter)
+      perRecording: SampleReaders.limitPerClient - 1, waiting: pictures, seconds: counter)
     // They take longer than samples, so at most half of the readers work for them, of one client half as many.
     let computing = min(max(2, configuration.workerCount) + 1, SampleReaders.limit / 2)
     previews = FairLane(

@@ -54,8 +54,6 @@ package final class Key: Sendable {
     secrets = [Secret(hash: hash)] + (previous.map { [$0] } ?? [])
   }
 
-  /// Minimum length of a secret, in characters.
-  static let leastSecretBytes = 32
   /// Maximum length of a secret or a token that is looked at, in bytes.
   static let mostSecretBytes = 4096
 

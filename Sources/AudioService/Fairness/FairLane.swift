@@ -1,5 +1,6 @@
 import HTTP
 import Jobs
+import Storage
 import Terms
 
 /// Work of one kind, in which clients take turns. Limits how many callers are served at the same time and how many
@@ -12,17 +13,19 @@ final class FairLane: Sendable {
   private let waiting: WaitingLimits
   private let seconds: JobSecondsCounter?
 
-  /// `places`: how many callers are served at the same time. `seconds` counts the time as that of jobs, where callers
+  /// `places`: how many callers are served at the same time; `perClient` of one client, and `perRecording` of those for
+  /// one recording. `seconds` counts the time as that of jobs, where callers
   /// ask for it; nil if none counts.
   init(
-    _ clock: Clock, label: String, places: Int, perClient: Int, waiting: WaitingLimits,
+    _ clock: Clock, label: String, places: Int, perClient: Int, perRecording: Int = .max, waiting: WaitingLimits,
     seconds: JobSecondsCounter? = nil
   ) {
     (self.waiting, self.seconds, self.clock) = (waiting, seconds, clock)
     queue = WorkQueue(label: label, threads: places)
     self.places = FairPlaces(
       .init(
-        places: places, placesPerClient: perClient, waiting: waiting.total, waitingPerClient: waiting.perClient), clock)
+        places: places, placesPerClient: perClient, placesPerRecording: perRecording, waiting: waiting.total,
+        waitingPerClient: waiting.perClient), clock)
   }
 
   /// The figures for operators.
@@ -31,10 +34,10 @@ final class FairLane: Sendable {
   /// Runs `body`, which blocks, on a thread of the lane's own when it is the client's turn. Otherwise as `turn`, and
   /// counts the time as that of jobs if `countsAsJob`.
   func run<R: Sendable>(
-    for client: Client, isUnderWay: Bool = false, countsAsJob: Bool = false,
+    for client: Client, of recording: RecordingID? = nil, isUnderWay: Bool = false, countsAsJob: Bool = false,
     _ body: @escaping @Sendable () throws -> R
   ) async throws -> R {
-    try await turn(of: client, isUnderWay: isUnderWay, countsAsJob: countsAsJob) {
+    try await turn(of: client, on: recording, isUnderWay: isUnderWay, countsAsJob: countsAsJob) {
       try await queue.run { [self] () throws(any Error) in
         let start = clock.now
         defer { if countsAsJob { countAsJob(clock.seconds(since: start), of: client) } }
@@ -44,16 +47,17 @@ final class FairLane: Sendable {
   }
 
   /// Runs `body`, which doesn't block, when it is the client's turn, unless the caller's Task is canceled before.
+  /// `recording`: what it works on, for a lane that limits this.
   ///
   /// Throws `.limitReached` or `.workerUnavailable` if too many callers wait and, if the time counts as that of jobs,
   /// `.clientDaySpent`. `isUnderWay` skips these limits, for responses that have been sent in part. `name` replaces the
   /// one of the lane's limit.
   func turn<R>(
-    of client: Client, isUnderWay: Bool = false, countsAsJob: Bool = false, name: String? = nil,
-    _ body: () async throws -> R
+    of client: Client, on recording: RecordingID? = nil, isUnderWay: Bool = false, countsAsJob: Bool = false,
+    name: String? = nil, _ body: () async throws -> R
   ) async throws -> R {
     if !isUnderWay, countsAsJob { try seconds?.check(client) }
-    do throws(FairPlaces.Refusal) { try await places.take(for: client, evenIfFull: isUnderWay) } catch {
+    do throws(FairPlaces.Refusal) { try await places.take(for: client, of: recording, evenIfFull: isUnderWay) } catch {
       switch error {
       case .clientIsFull(let limit):
         throw ServiceError.limitReached(name ?? waiting.name, limit: limit, retryAfter: 5)
@@ -63,7 +67,7 @@ final class FairLane: Sendable {
     }
     let start = clock.now
     defer {
-      places.give(back: client)
+      places.give(back: client, of: recording)
       runs.add(since: start, by: clock)
     }
     return try await body()

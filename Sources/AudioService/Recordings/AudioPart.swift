@@ -110,7 +110,7 @@ final class WavePart: Sendable {
     for client: Client, _ context: Context
   ) async throws {
     let mark: [UInt8]
-    (file, soundLength, mark) = try await context.samples.run(for: client, countsAsJob: true) {
+    (file, soundLength, mark) = try await context.samples.run(for: client, of: recording, countsAsJob: true) {
       [readers = context.readers] in
       let file: OpenFile
       do throws(ReaderFailure) { file = try OpenFile(path: local.path) } catch {
@@ -142,7 +142,8 @@ final class WavePart: Sendable {
         return Array(trailer[Int(from - soundLength)..<Int(range.upperBound - soundLength)])
       }
       let limit = min(min(range.upperBound, soundLength) - from, Self.pieceBytes)
-      var piece = try await context.samples.run(for: client, isUnderWay: true, countsAsJob: true) { [self] in
+      var piece = try await context.samples.run(for: client, of: recording, isUnderWay: true, countsAsJob: true) {
+        [self] in
         try context.readers.read(file, of: recording, for: client) { (reader) throws(ReaderFailure) in
           try reader.part(part.frames, from: from, limit: limit)
         }

@@ -76,7 +76,7 @@ struct DenoisePreviews: Sendable {
     if form.frames == nil {
       return .file(try await context.work.run { () throws(FileContentError) in try FileContent(path: path) })
     }
-    let bytes = try await context.samples.run(for: client, isUnderWay: true, countsAsJob: true) {
+    let bytes = try await context.samples.run(for: client, of: source.id, isUnderWay: true, countsAsJob: true) {
       [readers = context.readers] in
       try form.bytes { read in
         do throws(ReaderFailure) { return try readers.read(path, for: client, read) } catch {

@@ -49,7 +49,7 @@ extension Context {
     let call = ReaderCall()
     return try await withTaskCancellationHandler {
       try await previews.turn(of: client, countsAsJob: true) {
-        try await samples.run(for: client, isUnderWay: true, countsAsJob: true) { [readers] in
+        try await samples.run(for: client, of: source.id, isUnderWay: true, countsAsJob: true) { [readers] in
           do throws(ReaderFailure) { return try readers.report(of: request, for: client, call) } catch {
             // Says what of the work is at fault, not of the recording.
             if case .refused(let failure) = error { throw ServiceError(failure) }

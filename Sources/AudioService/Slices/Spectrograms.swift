@@ -49,7 +49,7 @@ struct Spectrograms: Sendable {
       let fetched = try await context.waveforms.fetchSound(of: recording, for: client)
       defer { withExtendedLifetime(fetched) {} }
       answer.body = .bytes(
-        try await context.samples.run(for: client, countsAsJob: true) {
+        try await context.samples.run(for: client, of: id, countsAsJob: true) {
           let values = try recording.values(of: tile, for: client)
           return try palette?.png(values, width: tile.columnCount, height: tile.height) ?? values
         })

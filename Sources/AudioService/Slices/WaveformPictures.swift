@@ -75,7 +75,7 @@ struct WaveformPictures: Sendable {
     let client = caller.client
     let lane = needsReader ? context.samples : context.drawings
     answer.body = .bytes(
-      try await lane.run(for: client, countsAsJob: true) {
+      try await lane.run(for: client, of: recording.recording, countsAsJob: true) {
         try Self.draw(picture, recording, overlay, form, for: client)
       })
     return HTTPResponse(answer, for: request)

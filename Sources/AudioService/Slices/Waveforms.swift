@@ -159,12 +159,15 @@ struct Waveforms: Sendable {
     let fetched = try await context.waveforms.fetch(window, of: waveform, for: client)
     defer { withExtendedLifetime(fetched) {} }
     guard window.numberCount > Self.numbersWrittenAtOnce else {
-      return .bytes(try await drawings.run(for: client) { document.bytes(of: try waveform.slice(window, for: client)) })
+      return .bytes(
+        try await drawings.run(for: client, of: waveform.recording) {
+          document.bytes(of: try waveform.slice(window, for: client))
+        })
     }
-    try await drawings.run(for: client) { try waveform.check(window) }
+    try await drawings.run(for: client, of: waveform.recording) { try waveform.check(window) }
     let pieces = Pieces(document.pieces(ofNumbers: Self.numbersOfAPiece), waveform, client)
     return .stream(length: document.byteCount) {
-      try await drawings.run(for: client, isUnderWay: true) { try pieces.next() }
+      try await drawings.run(for: client, of: waveform.recording, isUnderWay: true) { try pieces.next() }
     }
   }
 

@@ -1,3 +1,4 @@
+import Storage
 import Synchronization
 import Terms
 
@@ -11,13 +12,19 @@ package final class FairPlaces: Sendable {
     /// The number of places one client can have at the same time. With fewer than `places`, another client never has to
     /// wait for this one to give a place back.
     var placesPerClient: Int
+    /// How many of those may be for one recording. With fewer than `placesPerClient`, a recording that takes long never
+    /// keeps the client from its others.
+    var placesPerRecording: Int
     var waiting: Int
     var waitingPerClient: Int
 
     /// Creates limits.
-    package init(places: Int, placesPerClient: Int, waiting: Int, waitingPerClient: Int) {
+    package init(
+      places: Int, placesPerClient: Int, placesPerRecording: Int = .max, waiting: Int, waitingPerClient: Int
+    ) {
       self.places = places
       self.placesPerClient = placesPerClient
+      self.placesPerRecording = placesPerRecording
       self.waiting = waiting
       self.waitingPerClient = waitingPerClient
     }
@@ -35,11 +42,25 @@ package final class FairPlaces: Sendable {
 
   private struct Waiter {
     let key: UInt64
+    let subject: Subject?
     let continuation: CheckedContinuation<Bool, Never>
+  }
+
+  /// A recording that a client asks for.
+  private struct Subject: Hashable {
+    let client: Client
+    let recording: RecordingID
+
+    init?(_ client: Client, _ recording: RecordingID?) {
+      guard let recording else { return nil }
+      (self.client, self.recording) = (client, recording)
+    }
   }
 
   private struct State {
     var free: Int
+    /// The number of places that each recording has.
+    var taken: [Subject: Int] = [:]
     var queue = FairQueue<Waiter>()
     /// By the waiter's key.
     var tickets: [UInt64: FairQueue<Waiter>.Ticket] = [:]
@@ -62,14 +83,17 @@ package final class FairPlaces: Sendable {
   /// The number of waiting callers.
   package var waitingCount: Int { state.withLock { $0.queue.count } }
 
-  /// Waits until the caller has a place, which it gives back with `give`. With `evenIfFull`, the caller is queued even
-  /// if the queue is full.
-  package func take(for client: Client, evenIfFull: Bool = false) async throws(Refusal) {
+  /// Waits until the caller has a place, which it gives back with `give`. `recording`: what it works on; nil if that
+  /// isn't limited. With `evenIfFull`, the caller is queued even if the queue is full.
+  package func take(
+    for client: Client, of recording: RecordingID? = nil, evenIfFull: Bool = false
+  ) async throws(Refusal) {
+    let subject = Subject(client, recording)
     let (key, start) = (nextKey.wrappingAdd(1, ordering: .relaxed).newValue, clock.now)
     var refusal: Refusal?
     let isTaken = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        refusal = enter(Waiter(key: key, continuation: continuation), client, evenIfFull)
+        refusal = enter(Waiter(key: key, subject: subject, continuation: continuation), client, evenIfFull)
         if refusal != nil { return continuation.resume(returning: false) }
         begin()
         // If the Task was canceled before this point, `onCancel` found no waiter to remove.
@@ -82,11 +106,13 @@ package final class FairPlaces: Sendable {
     throw refusal ?? .cancelled
   }
 
-  /// Gives back one of the client's places.
-  package func give(back client: Client) {
+  /// Gives back one of the client's places, taken for `recording`.
+  package func give(back client: Client, of recording: RecordingID? = nil) {
     state.withLock { state in
       state.queue.end(client)
       state.free += 1
+      guard let subject = Subject(client, recording), let taken = state.taken[subject] else { return }
+      state.taken[subject] = taken > 1 ? taken - 1 : nil
     }
     begin()
   }
@@ -96,6 +122,7 @@ package final class FairPlaces: Sendable {
       let waiting = state.queue.count(of: client)
       let isServedAtOnce =
         state.free > 0 && waiting == 0 && state.queue.servedCount(of: client) < limits.placesPerClient
+        && mayBegin(waiter, state.taken)
       if !isServedAtOnce, !evenIfFull {
         guard waiting < limits.waitingPerClient else { return .clientIsFull(limit: limits.waitingPerClient) }
         guard state.queue.count < limits.waiting else { return .full(limit: limits.waiting) }
@@ -109,14 +136,28 @@ package final class FairPlaces: Sendable {
   private func begin() {
     let begun = state.withLock { state in
       var begun: [Waiter] = []
-      while state.free > 0, let next = state.queue.begin(limit: limits.placesPerClient) {
+      while state.free > 0, let next = begin(in: &state) {
         state.free -= 1
-        state.tickets[next.element.key] = nil
-        begun.append(next.element)
+        state.tickets[next.key] = nil
+        if let subject = next.subject { state.taken[subject, default: 0] += 1 }
+        begun.append(next)
       }
       return begun
     }
     for waiter in begun { waiter.continuation.resume(returning: true) }
+  }
+
+  /// Takes the next caller whose recording doesn't have all of its places; a client's later callers may pass others.
+  private func begin(in state: inout State) -> Waiter? {
+    let taken = state.taken
+    return state.queue.begin(limit: limits.placesPerClient) { waiting in
+      waiting.firstIndex { mayBegin($0, taken) }
+    }?.element
+  }
+
+  private func mayBegin(_ waiter: Waiter, _ taken: [Subject: Int]) -> Bool {
+    guard let subject = waiter.subject else { return true }
+    return taken[subject] ?? 0 < limits.placesPerRecording
   }
 
   private func giveUp(_ key: UInt64) {
