@@ -75,6 +75,53 @@ import Testing
     #expect(try copy.read { try $0.first("SELECT count(*) FROM label_chunks") } == 1)
   }
 
+  @Test(
+    "uploads that are joined while files are copied are in the backup as their recording", arguments: [true, false])
+  func uploadsThatAreJoined(isBegun: Bool) throws {
+    let live = try Catalog(path: data.store.catalogPath)
+    let limits = UploadLimits(total: 9, perClient: 9)
+    let parts = try (0..<2).map { number in
+      let upload = Upload(id: UploadID(), length: 5, offset: 5, concatenation: "partial", expiresAt: .now + 9e6)
+      try live.insert(upload, limits: limits)
+      try write("part \(number)", to: data.store.path(ofPart: upload.id))
+      return upload.id
+    }
+    let joined = Upload(
+      id: UploadID(), length: 10, offset: isBegun ? 0 : 10,
+      concatenation: "final;/v1/uploads/\(parts[0]) /v1/uploads/\(parts[1])", expiresAt: .now + 9e6)
+    if isBegun { try live.insert(joined, limits: limits) }
+    let (id, first) = (RecordingID(), data.recordings[0])
+    let made = Recording(
+      id: id, name: "joined.wav", createdAt: first.createdAt, bytes: first.bytes, sha256: first.sha256,
+      format: first.format, waveformState: .failed, audioKey: ObjectKey(id, "audio.wav"))
+    var hasEnded = false
+    let report = try Backup(of: data.path, to: backup).make { _ in
+      if hasEnded { return true }
+      hasEnded = true
+      do {
+        if !isBegun { try live.insert(joined, limits: limits) }
+        try FileSystem.makeFolders(data.store.folder(of: id))
+        try write("sound 0", to: data.store.folder(of: id) + "/audio.wav")
+        try live.insert(made, jobs: [], finishing: joined.id, expiresAt: joined.expiresAt)
+        for part in parts {
+          try FileSystem.remove(data.store.path(ofPart: part))
+          _ = try live.deleteUpload(part)
+        }
+      } catch {
+        Issue.record(error)
+      }
+      return true
+    }
+    try live.close()
+    #expect(report.recordings == 4 && report.uploads == 0 && report.damaged == [])
+    let restored = data.folder("restored")
+    #expect(try Restoration(of: backup, to: restored).run().damaged == [])
+    let catalog = try Catalog(path: restored + "/catalog.sqlite")
+    #expect(try catalog.recording(id) == made && catalog.upload(joined.id)?.recording == id)
+    #expect(try parts.allSatisfy { try catalog.upload($0) == nil })
+    #expect(try read(restored + "/recordings/\(id)/audio.wav") == "sound 0")
+  }
+
   @Test("an upload that ends while files are copied is in the backup as its recording, and one that is canceled isn't")
   func uploadsThatEnd() throws {
     let live = try Catalog(path: data.store.catalogPath)

@@ -172,38 +172,49 @@ private struct BackupContents {
     report.uploads += 1
   }
 
-  /// Takes the recording that an upload has become since the catalog was copied. Drops the upload if it was canceled or
-  /// its recording deleted.
+  /// Takes the recording that an upload has become since the catalog was copied, alone or joined with others. Drops the
+  /// upload if it was canceled or its recording deleted.
   private mutating func follow(_ upload: Upload, in source: String, _ catalog: Catalog) throws(StorageError) {
-    guard let (recording, others) = try Self.rows(madeOf: upload.id, in: source + "/catalog.sqlite") else {
-      _ = try catalog.deleteUpload(upload.id)
-      return
+    let made = try Self.rows(madeOf: upload.id, in: source + "/catalog.sqlite")
+    if made?.upload.id != upload.id { _ = try catalog.deleteUpload(upload.id) }
+    // The upload that others were joined into may be in the copy itself, and each of them leads to it.
+    guard let (finished, recording, rows) = made, try catalog.recording(recording.id) == nil else { return }
+    if try catalog.upload(finished.id) == nil {
+      try catalog.insert(recording, jobs: [])
+      try catalog.insert(rows)
+    } else {
+      try catalog.insert(recording, jobs: [], finishing: finished.id, expiresAt: finished.expiresAt)
+      try catalog.insert(rows.filter { $0.table != "uploads" })
     }
-    try catalog.insert(recording, jobs: [], finishing: upload.id, expiresAt: upload.expiresAt)
-    try catalog.insert(others)
     try take(InventoryEntry(recording: recording, conversions: []), from: source, catalog)
   }
 
-  /// Returns the row of the recording that an upload has become, and those of its labels and of the job that found
-  /// them: without that, the labels would be taken in again when the waveform is rebuilt. Nil if there is no recording.
+  /// Returns the recording that an upload has become, the upload that it was finished as, and the rows of that, of its
+  /// labels and of the job that found them: without that, the labels would be taken in again when the waveform is
+  /// rebuilt. Nil if there is no recording.
   private static func rows(
     madeOf upload: UploadID, in path: String
-  ) throws(StorageError) -> (Recording, [(table: String, row: SQLRow)])? {
+  ) throws(StorageError) -> (upload: Upload, Recording, [(table: String, row: SQLRow)])? {
     do throws(StorageError) {
       let live = try Backup.openLive(path)
       return try live.transaction("BEGIN") {
+        let joined = "substr(concatenation, 1, 6) = 'final;' AND instr(concatenation, ?) > 0"
         let found = try live.row(
-          "SELECT * FROM recordings WHERE id = (SELECT recording FROM uploads WHERE id = ?)", [upload.text])
-        guard let recording = try found.map({ try RecordingRow(row: $0).recording }) else { return nil }
-        let others = try [
-          ("jobs", "recording = ? AND kind = 'waveform' AND state = 'succeeded'"), ("label_tracks", "recording = ?"),
+          "SELECT * FROM uploads WHERE recording IS NOT NULL AND (id = ? OR \(joined))", [upload.text, upload.text])
+        guard let finished = try found.map({ try UploadRow(row: $0).upload }), let id = finished.recording,
+          let row = try live.row("SELECT * FROM recordings WHERE id = ?", [id.text])
+        else { return nil }
+        let recording = try RecordingRow(row: row).recording
+        let rows = try [
+          ("uploads", "recording = ?"), ("jobs", "recording = ? AND kind = 'waveform' AND state = 'succeeded'"),
+          ("label_tracks", "recording = ?"),
           ("label_chunks", "series IN (SELECT series FROM label_tracks WHERE recording = ?)"),
         ].flatMap { table, condition in
           try live.rows("SELECT * FROM \(table) WHERE \(condition)", [recording.id.text]).map {
             (table: table, row: $0)
           }
         }
-        return (recording, others)
+        return (finished, recording, rows)
       }
     } catch {
       throw error.naming(path)
