@@ -79,17 +79,27 @@ private final class EndlessBody: BodySource {
     await keyed.bench.runner.stop()
   }
 
-  @Test func anUploadOfUnknownLengthEndsWhenItHasMoreThanTheTenantMayStore() async throws {
+  @Test(arguments: ["direct", "creation", "continuation"])
+  func anUploadOfUnknownLengthEndsWhenItHasMoreThanTheTenantMayStore(kind: String) async throws {
     let keyed = try bench(["stored_bytes": 100], early: true)
     let source = EndlessBody()
-    let target = try RequestTarget(parsing: Array("/v1/recordings".utf8)[...], method: .post)
-    let fields: HTTPFields = ["Authorization": "Bearer \(KeyedBench.secrets["ours"] ?? "")"]
+    var fields: HTTPFields = ["Tus-Resumable": "1.0.0", "Upload-Defer-Length": "1"]
+    var path = kind == "direct" ? "/v1/recordings" : "/v1/uploads"
+    if kind == "continuation" {
+      path = try #require(try await keyed.respond(.post, path, fields: fields).fields["Location"])
+      fields = ["Tus-Resumable": "1.0.0", "Upload-Offset": "0"]
+    }
+    let method = kind == "continuation" ? HTTPMethod.patch : .post
+    let target = try RequestTarget(parsing: Array(path.utf8)[...], method: method)
+    fields["Authorization"] = "Bearer \(KeyedBench.secrets["ours"] ?? "")"
+    if kind != "direct" { fields["Content-Type"] = Tus.contentType }
     let request = HTTPRequest(
-      head: RequestHead(method: .post, target: target, fields: fields),
+      head: RequestHead(method: method, target: target, fields: fields),
       body: RequestBody(declaredLength: nil, source: source), peer: "in-process", id: "endless-upload")
     try await says("limit_stored_bytes", 413, try await keyed.bench.responder.respond(to: request).response)
     #expect(source.pieces.load(ordering: .relaxed) == 4)
     #expect(try keyed.bench.catalog.recordings(limit: 9).isEmpty)
+    if kind == "continuation" { #expect(try await keyed.status(.delete, path) == 204) }
     // Nothing of it counts any more.
     #expect(try await keyed.status(.post, "/v1/recordings", body: String(repeating: "R", count: 98)) == 201)
     await keyed.bench.runner.stop()

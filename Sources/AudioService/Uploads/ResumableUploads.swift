@@ -52,8 +52,9 @@ struct ResumableUploads: Sendable {
       if hasBytes { try request.requireUploadBytes() }
       try checkBody(request, fits: parts.isEmpty ? length ?? caller.uploadLimit : 0)
       let client = caller.client
-      // Parts to join are counted already.
-      try await context.checkUsage(of: caller, adding: parts.isEmpty ? length ?? 0 : 0)
+      // Parts to join are counted already. The share ends once the row counts what was announced.
+      let announced = length ?? request.body.declaredLength ?? 0
+      let share = try await context.announce(parts.isEmpty ? announced : 0, of: caller)
       try await context.admission.checkRoom(for: length ?? 0, of: client)
       let name = metadata.flatMap { try? UploadMetadata($0) }?.fileName
       if concatenation != .partial {
@@ -64,10 +65,14 @@ struct ResumableUploads: Sendable {
       let id = try await context.uploads.create(
         length: length, metadata: metadata, concatenation: request.fields["Upload-Concat"], of: caller.tenant,
         for: client, with: caller.uploadToken?.spent)
+      if length != nil { share.end() }
       return try await context.uploads.using(id, by: caller) { session in
         do {
           var status = try await session.status()
-          if hasBytes { status = try await receive(request, caller, into: session, status, checksum) }
+          if hasBytes {
+            status = try await receive(
+              request, caller, into: session, status, checksum, counted: length == nil ? share : nil)
+          }
           if !parts.isEmpty { status = try await join(parts, into: session, caller) }
           var response = HTTPResponse(.created, fields: fields(of: status))
           response.fields["Location"] = "/v1/uploads/\(id)"
@@ -194,7 +199,7 @@ struct ResumableUploads: Sendable {
     guard offset == status.offset else {
       throw ServiceError.wrongUploadOffset(given: offset, actual: status.offset)
     }
-    let length = try await newLength(request, status, caller)
+    let (length, share) = try await newLength(request, status, caller)
     try checkBody(request, fits: (status.length ?? length ?? caller.uploadLimit) - offset)
     if status.isComplete {
       // There's nothing left to send. An empty body is accepted and disturbs no other request; a longer one is too
@@ -203,27 +208,29 @@ struct ResumableUploads: Sendable {
       return HTTPResponse(.noContent, fields: fields(of: try await finished(session, status)))
     }
     try await context.admission.checkDisk(for: request.body.declaredLength ?? 0)
-    let received = try await receive(request, caller, into: session, status, checksum, length: length)
+    let received = try await receive(
+      request, caller, into: session, status, checksum, length: length, counted: share)
     return HTTPResponse(.noContent, fields: fields(of: received))
   }
 
-  /// Returns the length that a request gives to an upload that was begun without one; nil if it gives none.
-  private func newLength(_ request: HTTPRequest, _ status: UploadStatus, _ caller: Caller) async throws -> Int64? {
+  /// Returns the length that a request gives to an upload that was begun without one, or nil if it gives none, and what
+  /// counts the request's bytes against what the tenant may store; nil if the upload's row counts them already.
+  private func newLength(
+    _ request: HTTPRequest, _ status: UploadStatus, _ caller: Caller
+  ) async throws -> (Int64?, AnnouncedBytes.Share?) {
     guard request.fields.contains("Upload-Length") else {
-      // What counts against the tenant's bytes is otherwise known at the beginning.
-      if status.length == nil { try await context.checkUsage(of: caller, adding: request.body.declaredLength ?? 0) }
-      return nil
+      guard status.length == nil else { return (nil, nil) }
+      return (nil, try await context.announce(request.body.declaredLength ?? 0, of: caller))
     }
     let length = try request.byteCount("Upload-Length")
     guard length == status.length ?? length, length >= max(status.offset, 1) else {
       throw RequestError.invalidField("Upload-Length", .lengthOnce(offset: status.offset))
     }
-    guard status.length == nil else { return nil }
+    guard status.length == nil else { return (nil, nil) }
     do { try caller.checkLength(length) } catch RequestBodyError.tooLarge(let limit) {
       throw RequestError.uploadTooLarge(limit: limit)
     }
-    try await context.checkUsage(of: caller, adding: length - status.offset)
-    return length
+    return (length, try await context.announce(length - status.offset, of: caller))
   }
 
   private func checkBody(_ request: HTTPRequest, fits rest: Int64) throws {
@@ -231,14 +238,16 @@ struct ResumableUploads: Sendable {
     if let declared = request.body.declaredLength, declared > rest { throw RequestBodyError.tooLarge(limit: rest) }
   }
 
+  /// Receives the body. Where nobody has told its length, each piece counts in `share` as it arrives.
   private func receive(
     _ request: HTTPRequest, _ caller: Caller, into session: UploadSession, _ status: UploadStatus,
-    _ checksum: UploadChecksum?, length: Int64? = nil
+    _ checksum: UploadChecksum?, length: Int64? = nil, counted share: AnnouncedBytes.Share?
   ) async throws -> UploadStatus {
     let writer = try await session.begin(at: status.offset, checksum: checksum, length: length)
+    let growing = length == nil && request.body.declaredLength == nil ? share : nil
     // A separate task: this one must be able to answer while the other still waits for the body of a client that has
     // silently disconnected. The end of the connection ends that wait.
-    request.body.startReader { await pump(request.body, into: session, as: writer) }
+    request.body.startReader { await pump(request.body, into: session, as: writer, growing) }
     do { try await writer.outcome.value() } catch {
       // The bytes received so far count. If they can't be made durable, the row has a smaller offset, and the client
       // sends them again.
@@ -255,9 +264,12 @@ struct ResumableUploads: Sendable {
     status.isComplete && !status.isPartial ? try await session.finish() : status
   }
 
-  private func pump(_ body: RequestBody, into session: UploadSession, as writer: UploadWriter) async {
+  private func pump(
+    _ body: RequestBody, into session: UploadSession, as writer: UploadWriter, _ share: AnnouncedBytes.Share?
+  ) async {
     do {
       while let piece = try await body.read() {
+        try share?.grow(by: Int64(piece.count))
         context.metrics.bytesReceived.add(piece.count)
         try await session.append(piece, from: writer)
       }
