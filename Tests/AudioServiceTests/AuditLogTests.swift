@@ -81,6 +81,30 @@ import Webhooks
     await keyed.bench.runner.stop()
   }
 
+  @Test func theRecordingThatAnUploadBecomesIsNamedWhicheverRequestMakesIt() async throws {
+    let folder = try TemporaryFolder()
+    let path = folder.path + "/audit.jsonl"
+    let keyed = try KeyedBench { $0.auditLogPath = path }
+    let created = try await keyed.respond(.post, "/v1/uploads", fields: ["Upload-Length": "4"])
+    let first = try #require(created.fields["Location"])
+    let bytes: HTTPFields = ["Upload-Offset": "0", "Content-Type": Tus.contentType]
+    let patched = try await keyed.respond(.patch, first, fields: bytes, body: "RIFF")
+    // As if the service had ended between the last byte and the recording.
+    let upload = Upload(id: UploadID(), length: 4, offset: 4, expiresAt: .now + 9e6)
+    try Data("RIFF".utf8).write(to: URL(fileURLWithPath: keyed.bench.store.path(ofPart: upload.id)))
+    try keyed.bench.catalog.of(#require(Tenant("ours"))).insert(upload, limits: UploadLimits(total: 9, perClient: 9))
+    var made: [String] = []
+    for _ in 0..<2 {
+      let head = try await keyed.respond(.head, "/v1/uploads/\(upload.id)")
+      made.append("/v1/recordings/" + (try #require(head.fields["Stillwave-Recording"])))
+    }
+    let named = "/v1/recordings/" + (try #require(patched.fields["Stillwave-Recording"]))
+    let lines = try Self.lines(path).suffix(2)
+    #expect(lines.map { $0["action"] as? String } == ["PATCH /v1/uploads/{id}", "HEAD /v1/uploads/{id}"])
+    #expect(lines.map { $0["location"] as? String } == [named, made[0]] && made[0] == made[1])
+    await keyed.bench.runner.stop()
+  }
+
   @Test func whatACrashLeavesUnwrittenIsWrittenByTheNextStart() async throws {
     let folder = try TemporaryFolder()
     let path = folder.path + "/audit.jsonl"

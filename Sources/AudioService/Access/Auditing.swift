@@ -1,20 +1,22 @@
 import HTTP
 import Jobs
 import Storage
+import Synchronization
 
 extension Context {
   /// Returns the route, changed to write what it does to the audit log, if there is one: every change, and every read
-  /// of audio.
+  /// of audio. A HEAD of an upload makes the recording that a crash has kept from being made.
   func auditing(_ route: ServiceRoute) -> ServiceRoute {
     guard let audit = access.audit, route.rule != .everyone, route.pattern.hasPrefix("/v1/") else { return route }
     let isAudio = ["/audio", "/video", "/preview"].contains { route.pattern.hasSuffix($0) }
-    guard isAudio || !route.method.isSafe else { return route }
+    let isUpload = route.pattern.hasPrefix("/v1/uploads/")
+    guard isAudio || isUpload || !route.method.isSafe else { return route }
     return route.wrapping { handler in
       { [self] request, parameters, caller in
         .later { [self] in
           // A change that can't be recorded must not be made.
           guard await audit.canWrite() else { throw ServiceError.auditFails }
-          guard !request.method.isSafe else {
+          guard isUpload || !request.method.isSafe else {
             let response = try await handler(request, parameters, caller).response
             if response.status.code < 400 {
               try await write(line(of: route, request, parameters, caller, response), isDurable: false, audit)
@@ -45,15 +47,17 @@ extension Context {
     let entry = AuditEntry.newID()
     var begun = line(of: route, request, parameters, caller, nil)
     begun.entry = entry
-    let text = begun.text
+    let isUpload = route.pattern.hasPrefix("/v1/uploads")
+    let made = Mutex<String?>(nil)
     let trail = AuditTrail { [begun] changes in
-      let made =
-        begun.id == nil
-        ? changes.recordings.first.map { "/v1/recordings/\($0.id)" } : changes.jobs.first.map { "/v1/jobs/\($0.id)" }
-      guard request.method == .post, let made else { return [AuditEntry(id: entry, line: text)] }
       var line = begun
-      line.location = made
-      return [AuditEntry(id: entry, line: line.text)]
+      if isUpload || request.method == .post, isUpload || begun.id == nil {
+        line.location = changes.recordings.first.map { "/v1/recordings/\($0.id)" }
+      } else if request.method == .post {
+        line.location = changes.jobs.first.map { "/v1/jobs/\($0.id)" }
+      }
+      if let location = line.location { made.withLock { $0 = location } }
+      return request.method.isSafe && line.location == nil ? [] : [AuditEntry(id: entry, line: line.text)]
     }
     let result: Result<HTTPResponse, any Error>
     do { result = .success(try await AuditTrail.$current.withValue(trail, operation: change)) } catch {
@@ -62,9 +66,11 @@ extension Context {
     trail.close()
     let response = try? result.get()
     let isRefused = response.map { $0.status.code >= 400 } ?? true
-    if !isRefused || trail.isCommitted {
+    let recording = isUpload && trail.isCommitted ? made.withLock(\.self) : nil
+    if request.method.isSafe ? recording != nil : !isRefused || trail.isCommitted {
       var line = line(of: route, request, parameters, caller, response)
       line.entry = entry
+      line.location = recording ?? line.location
       try await write(line, isDurable: true, audit)
       if trail.isCommitted { auditOutbox?.forget(entry) }
     }
