@@ -34,10 +34,13 @@ package final class SampleReader: Sendable {
   let fence: WorkerFence
   /// Whether it has reported that its memory ran out, after which it crashes.
   private let isOutOfMemory = Atomic(false)
+  /// Whether it is to end.
+  private let isUnwanted = Atomic(false)
 
   /// The signals by which it may end without being counted as crashed.
   var expectedSignals: Set<Int32> {
-    isOutOfMemory.load(ordering: .relaxed) ? SpawnedChild.crashesOutOfMemory.union([SIGKILL]) : [SIGKILL]
+    if isOutOfMemory.load(ordering: .relaxed) { return SpawnedChild.crashesOutOfMemory.union([SIGKILL]) }
+    return isUnwanted.load(ordering: .relaxed) ? [SIGKILL] : []
   }
 
   /// Starts a reader of a file, as a copy of `template` if there is one that is ready. Takes about a millisecond.
@@ -89,14 +92,18 @@ package final class SampleReader: Sendable {
 
   /// Ends the process, and a request for it. Thread-safe.
   func end() {
+    if peeked != 0 { isUnwanted.store(true, ordering: .relaxed) }
     kill(-identifier, SIGKILL)
     shutdown(socket, Int32(SHUT_RDWR))
   }
 
   /// Whether the process ended while it was idle, for example because the system ran out of memory.
-  var hasEnded: Bool {
+  var hasEnded: Bool { peeked >= 0 }
+
+  /// How many bytes could be received, of one: 0 if it has closed the socket; negative if it's silent.
+  private var peeked: Int {
     var byte: UInt8 = 0
-    return unsafe recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) >= 0
+    return unsafe recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
   }
 
   /// Returns the pixels of a window that needs samples.
