@@ -182,6 +182,7 @@ class Waveform {
  get wholeExponent() {
   return Math.max(this.leastExponent, clampExponent(Math.ceil(Math.log2(Math.max(1, this.totalFrames) / tileLength))));
  }
+ get whole() { return { waveform: this, exponent: this.wholeExponent, index: 0 }; }
  get loudest() {
   let most = 0;
   for (const tile of this.tiles.values()) if (tile.loudest > most) most = tile.loudest;
@@ -363,10 +364,11 @@ function drawLane(surface, window, layer, palette, lane, middle, height, gain, s
  for (let index = Math.floor(firstFrame / span); index <= last; index++) {
   const left = (index * span - firstFrame) / framesPerPixel;
   for (const tile of tilesFor(waveform, exponent, index, Math.min(seen, (index + 1) * span))) {
+   const origin = (tile.startFrame - firstFrame) / framesPerPixel;
    store.touch(waveform, tile);
    loaded = Math.max(loaded, tile.startFrame + tile.count * tile.scale);
-   columns.add(tile, Math.min(lane, tile.channels - 1), left, left + span / framesPerPixel,
-    (tile.startFrame - firstFrame) / framesPerPixel, tile.scale / framesPerPixel, tile.exponent === 0);
+   columns.add(tile, Math.min(lane, tile.channels - 1), Math.max(left, origin), left + span / framesPerPixel,
+    origin, tile.scale / framesPerPixel, tile.exponent === 0);
   }
  }
  const { pen } = surface;
@@ -384,6 +386,9 @@ function tilesFor(waveform, exponent, index, end) {
   if (!tile) continue;
   tiles.unshift(tile);
   if (tile.startFrame + tile.count * tile.scale >= end) break;
+ }
+ if (exponent && tiles.at(-1)?.exponent !== exponent) {
+  for (const half of [2 * index, 2 * index + 1].map(at => waveform.tile(exponent - 1, at))) if (half) tiles.push(half);
  }
  return tiles;
 }
@@ -508,8 +513,15 @@ function drawRuler(surface, window, palette, rate = 0) {
   if (x + 4 + pen.measureText(text).width <= width) pen.fillText(text, x + 4, 3);
  }
 }
+function planOf(layers, { start, end }, width) {
+ const half = (end - start) / 2;
+ return layers.map(({ waveform }) => {
+  const rate = waveform.sampleRate, exponent = waveform.exponentFor((end - start) * rate / width), perTile = rate / (tileLength * 2 ** exponent);
+  return `${exponent} ${[start - half, start, end, end + half].map(seconds => Math.floor(seconds * perTile))}`;
+ }).join();
+}
 function wishes(layers, window, width, whole, overviewWidth) {
- const ranks = [[], [], [], [], []];
+ const ranks = [[], [], [], []];
  for (const { waveform } of layers) {
   const total = Math.max(1, waveform.totalFrames || waveform.availableFrames);
   const add = (rank, exponent, from, to) => {
@@ -522,13 +534,12 @@ function wishes(layers, window, width, whole, overviewWidth) {
   add(0, waveform.wholeExponent, 0, total);
   add(1, exponent, from, to);
   add(2, waveform.exponentFor((whole.end - whole.start) * rate / overviewWidth), 0, total);
-  add(3, exponent, from - length, from);
-  add(3, exponent, to, to + length);
-  add(4, Math.min(24, exponent + 1), from - length / 2, to + length / 2);
+  add(3, exponent, from - length / 2, from);
+  add(3, exponent, to, to + length / 2);
  }
- return { urgent: ranks.slice(0, 3).flat(), likely: ranks.slice(3).flat() };
+ return { urgent: ranks.slice(0, 3).flat(), likely: ranks[3] };
 }
-return { fill, Surface, Palette, drawWaveforms, drawPreview, Columns, drawRuler, wishes };
+return { fill, Surface, Palette, drawWaveforms, drawPreview, Columns, drawRuler, planOf, wishes };
 })();
 const view = (() => {
 const { Signal } = signal;

@@ -14,8 +14,8 @@ struct ViewerBudget {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = [
-      "PYTHONDONTWRITEBYTECODE=1", "python3", "Tests/ViewerTests/run.py", "budget", "--binary", binary, "--minutes",
-      "\(minutes)",
+      "PYTHONDONTWRITEBYTECODE=1", "python3", "Tests/ViewerTests/run.py", "budget", "--binary", binary, "--times",
+      "--minutes", "\(minutes)",
     ]
     try process.run()
     process.waitUntilExit()

@@ -23,6 +23,7 @@ def main():
                          help="who walks through the story; Firefox only through chapters in which browsers may differ")
     options.add_argument("--chapter", nargs="+", metavar="NAME", default=[], help="only the chapters whose names contain one of these")
     options.add_argument("--minutes", type=float, default=1, help="how long to scroll while memory is watched")
+    options.add_argument("--times", action="store_true", help="let times by the clock fail, too; nothing else should run meanwhile")
     options.add_argument("--pictures", default=".build/viewer-pictures",
                          help="a folder for pictures of the page in each size, and of steps that failed (default: %(default)s)")
     parsed = options.parse_args()
@@ -35,7 +36,7 @@ def main():
         failures += story.run(parsed.binary, kinds, parsed.pictures, parsed.chapter)
     if parsed.part != "story":
         with Service(os.path.abspath(parsed.binary)) as service, Browser() as browser:
-            failures += budget.run(browser, service, parsed.minutes)
+            failures += budget.run(browser, service, parsed.minutes, parsed.times)
     sys.exit(min(failures, 100))
 
 

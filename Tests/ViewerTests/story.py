@@ -8,6 +8,7 @@ import time
 import traceback
 
 import accessible
+import asking
 import failing
 import formats
 import labels
@@ -27,7 +28,7 @@ CHAPTERS = [
     opening.AFileIsDroppedAndCleaned, moving.TheViewIsMovedAndMarked, listening.ResultsAreHeardInStep,
     listening.TheSoundHasNoGaps, listing.RecordingsAreFoundRenamedAndDeleted, uploads.UploadsOutliveWhatGoesWrong,
     formats.FilesOfManyFormatsArePlayed, labels.LabelsAreEditedReadAndSung, saving.PartsNoiseAndLoudnessAreKept,
-    spectra.TheSpectrogramIsReadAndEdited, sharing.AKeyOpensAndALinkSharesRecordings, sizes.EverythingHasRoomAtAnySizeInAnyLanguage,
+    asking.WhatIsDrawnIsAskedForFirst, spectra.TheSpectrogramIsReadAndEdited, sharing.AKeyOpensAndALinkSharesRecordings, sizes.EverythingHasRoomAtAnySizeInAnyLanguage,
     accessible.EverybodyCanUseIt, failing.WhatFailsSaysSoAndGoesOn,
 ]
 

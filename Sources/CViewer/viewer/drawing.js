@@ -126,10 +126,11 @@ function drawLane(surface, window, layer, palette, lane, middle, height, gain, s
   for (let index = Math.floor(firstFrame / span); index <= last; index++) {
     const left = (index * span - firstFrame) / framesPerPixel;
     for (const tile of tilesFor(waveform, exponent, index, Math.min(seen, (index + 1) * span))) {
+      const origin = (tile.startFrame - firstFrame) / framesPerPixel;
       store.touch(waveform, tile);
       loaded = Math.max(loaded, tile.startFrame + tile.count * tile.scale);
-      columns.add(tile, Math.min(lane, tile.channels - 1), left, left + span / framesPerPixel,
-        (tile.startFrame - firstFrame) / framesPerPixel, tile.scale / framesPerPixel, tile.exponent === 0);
+      columns.add(tile, Math.min(lane, tile.channels - 1), Math.max(left, origin), left + span / framesPerPixel,
+        origin, tile.scale / framesPerPixel, tile.exponent === 0);
     }
   }
   const { pen } = surface;
@@ -144,7 +145,8 @@ function drawLane(surface, window, layer, palette, lane, middle, height, gain, s
 
 /**
  * Returns a tile and, where it isn't loaded or doesn't reach the end, the finest that cover it, coarsest first: answers may
- * arrive in another order than their requests, so that while a recording grows a fine tile may have less of it.
+ * arrive in another order than their requests, so that while a recording grows a fine tile may have less of it. Its two
+ * halves at the next finer scale stand in for a missing tile, so that zooming out shows at once what was seen before.
  * @param {import("./tiles.js").Waveform} waveform
  * @param {number} exponent
  * @param {number} index
@@ -159,6 +161,9 @@ function tilesFor(waveform, exponent, index, end) {
     if (!tile) continue;
     tiles.unshift(tile);
     if (tile.startFrame + tile.count * tile.scale >= end) break;
+  }
+  if (exponent && tiles.at(-1)?.exponent !== exponent) {
+    for (const half of [2 * index, 2 * index + 1].map(at => waveform.tile(exponent - 1, at))) if (half) tiles.push(half);
   }
   return tiles;
 }
@@ -345,8 +350,22 @@ export function drawRuler(surface, window, palette, rate = 0) {
 }
 
 /**
+ * Names the tiles that `wishes` returns for the visible part and around it: the same text means the same tiles.
+ * @param {Layer[]} layers
+ * @param {Span} window
+ * @param {number} width in device pixels
+ */
+export function planOf(layers, { start, end }, width) {
+  const half = (end - start) / 2;
+  return layers.map(({ waveform }) => {
+    const rate = waveform.sampleRate, exponent = waveform.exponentFor((end - start) * rate / width), perTile = rate / (tileLength * 2 ** exponent);
+    return `${exponent} ${[start - half, start, end, end + half].map(seconds => Math.floor(seconds * perTile))}`;
+  }).join();
+}
+
+/**
  * Returns the tiles to load, most urgent first: the whole recording (which stands in for missing tiles), the visible part,
- * the overview, and what the next move is likely to show.
+ * the overview, and half a window on either side, which is what the next move or a zoom out to twice the window shows.
  * @param {Layer[]} layers
  * @param {Span} window
  * @param {number} width in device pixels
@@ -356,7 +375,7 @@ export function drawRuler(surface, window, palette, rate = 0) {
  */
 export function wishes(layers, window, width, whole, overviewWidth) {
   /** @type {import("./tiles.js").Wish[][]} */
-  const ranks = [[], [], [], [], []];
+  const ranks = [[], [], [], []];
   for (const { waveform } of layers) {
     const total = Math.max(1, waveform.totalFrames || waveform.availableFrames);
     const add = (/** @type {number} */ rank, /** @type {number} */ exponent, /** @type {number} */ from, /** @type {number} */ to) => {
@@ -369,9 +388,8 @@ export function wishes(layers, window, width, whole, overviewWidth) {
     add(0, waveform.wholeExponent, 0, total);
     add(1, exponent, from, to);
     add(2, waveform.exponentFor((whole.end - whole.start) * rate / overviewWidth), 0, total);
-    add(3, exponent, from - length, from);
-    add(3, exponent, to, to + length);
-    add(4, Math.min(24, exponent + 1), from - length / 2, to + length / 2);
+    add(3, exponent, from - length / 2, from);
+    add(3, exponent, to, to + length / 2);
   }
-  return { urgent: ranks.slice(0, 3).flat(), likely: ranks.slice(3).flat() };
+  return { urgent: ranks.slice(0, 3).flat(), likely: ranks[3] };
 }

@@ -173,20 +173,26 @@ export class Session {
     try {
       const recording = typeof recordingOrID === "string"
         ? await this.service.json(recordingPath(recordingOrID), { signal }) : recordingOrID;
+      signal.throwIfAborted();
+      // What is drawn is asked for first, and together with the source.
+      const waveform = new Waveform(recording, this.channels);
+      this.tiles.want([waveform.whole]);
       const find = (/** @type {string} */ id) => this.service.json(recordingPath(id), { signal })
         .catch(error => { if (!(error instanceof Refusal)) throw error; });
       const sourceID = cleanedFrom(recording), source = sourceID && await find(sourceID);
       const results = await Promise.all(source ? others.slice(0, mostColors - 1).map(find) : []);
       signal.throwIfAborted();
-      this.layers = [this.#layer("original", source || recording)];
+      this.layers = [source ? this.#layer("original", source) : this.#layer("original", recording, waveform)];
       const isResult = (/** @type {any} */ other) => source && cleanedFrom(other) === source.id;
       // Ids begin with their time of creation, so sorting by id gives each its previous color.
-      for (const result of [...results, recording].filter(isResult).sort((a, b) => a.id < b.id ? -1 : 1)) this.#add(result);
+      for (const result of [...results, recording].filter(isResult).sort((a, b) => a.id < b.id ? -1 : 1)) {
+        this.#add(result, result === recording ? waveform : undefined);
+      }
+      this.tiles.want(this.layers.map(layer => layer.waveform.whole));
       if (source) this.cleaned = this.layerOf(recording.id) ?? null;
       this.opened.emit();
       this.changed.emit();
       for (const layer of this.layers) void this.#follow(layer, signal);
-      // What is drawn is asked for first.
       void afterFrame().then(() => { if (!signal.aborted) void this.#findRegions(signal); });
     } catch (error) {
       this.#complain(error);
@@ -231,9 +237,10 @@ export class Session {
   /**
    * Adds a layer for a recording unless it has one.
    * @param {any} recording made of the original
+   * @param {Waveform} [waveform] its waveform, if that is being loaded
    */
-  #add(recording) {
-    const layer = this.layerOf(recording.id) ?? this.#layer("cleaned", recording);
+  #add(recording, waveform) {
+    const layer = this.layerOf(recording.id) ?? this.#layer("cleaned", recording, waveform);
     if (!this.layers.includes(layer)) this.layers.push(layer);
     this.cleaned ??= layer;
     return layer;
@@ -372,8 +379,8 @@ export class Session {
    * @param {any} recording
    * @returns {Layer}
    */
-  #layer(role, recording) {
-    const waveform = new Waveform(recording, this.channels), used = this.results.map(layer => layer.color);
+  #layer(role, recording, waveform = new Waveform(recording, this.channels)) {
+    const used = this.results.map(layer => layer.color);
     const free = [...Array(mostColors).keys()].find(color => !used.includes(color));
     return {
       role, recording, waveform, color: free ?? used.length % mostColors, isVisible: true, isSolo: false, job: null,

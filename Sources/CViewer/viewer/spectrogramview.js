@@ -1,6 +1,6 @@
 // @ts-check
 import { BoxLayer } from "./boxes.js";
-import { wishes } from "./drawing.js";
+import { planOf, wishes } from "./drawing.js";
 import { mainView, wheel } from "./gestures.js";
 import { leftToRight, number } from "./language.js";
 import { recall, remember } from "./memory.js";
@@ -217,14 +217,13 @@ export class SpectrogramView {
 
   /** Requests the tiles for the window's target, and those that may be needed next once it rests. */
   #want(/** @type {Band[]} */ bands) {
-    const { target, duration } = this.view, step = (target.end - target.start) / 8, time = performance.now();
-    const plan = `${Math.floor(Math.log2(step))} ${Math.floor(target.start / step)} ${bands.map(band => band.name).join()}`;
+    const { target, duration } = this.view, { width } = this.parts.canvas, time = performance.now();
+    const layers = /** @type {any[]} */ (bands.map(waveform => ({ waveform }))), plan = planOf(layers, target, width) + bands.map(band => band.name);
     if (plan === this.#plan) return;
     if (time < this.#nextWish) return void setTimeout(() => this.stage.ask(), this.#nextWish - time);
     this.#plan = plan;
     this.#nextWish = time + wishPace;
-    const layers = /** @type {any[]} */ (bands.map(waveform => ({ waveform })));
-    const { urgent, likely } = wishes(layers, target, this.parts.canvas.width, { start: 0, end: duration }, tileLength);
+    const { urgent, likely } = wishes(layers, target, width, { start: 0, end: duration }, tileLength);
     this.store.want(urgent);
     clearTimeout(this.#restTimer);
     this.#restTimer = setTimeout(() => this.store.want([...urgent, ...likely]), 220);
@@ -236,7 +235,11 @@ export class SpectrogramView {
     for (const band of bands) {
       const first = window.start * band.sampleRate, perPixel = span * band.sampleRate / canvas.width, own = band.exponentFor(perPixel);
       const [top, bottom] = [this.y(band.high) * this.#ratio, this.y(band.low) * this.#ratio], found = [];
-      for (let exponent = own, isWhole = false; !isWhole && exponent <= Math.max(own, band.wholeExponent); exponent++) {
+      const coarser = Array.from({ length: Math.max(0, band.wholeExponent - own) }, (_, k) => own + 1 + k);
+      let isWhole = false;
+      // Finer tiles stand in for those that are missing, so that zooming out shows at once what was seen before.
+      for (const exponent of [own, own - 1, ...coarser]) {
+        if (isWhole) break;
         const frames = tileLength * 2 ** exponent, last = Math.floor((Math.min(first + canvas.width * perPixel, band.totalFrames) - 1) / frames);
         isWhole = true;
         for (let index = Math.floor(first / frames); index <= last; index++) {

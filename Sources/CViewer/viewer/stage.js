@@ -1,5 +1,5 @@
 // @ts-check
-import { drawPreview, drawRuler, drawWaveforms, fill, Palette, Surface, wishes } from "./drawing.js";
+import { drawPreview, drawRuler, drawWaveforms, fill, Palette, planOf, Surface, wishes } from "./drawing.js";
 import { number } from "./language.js";
 import { LoadingNote } from "./loading.js";
 import { recall, remember } from "./memory.js";
@@ -58,7 +58,11 @@ export class Stage {
     const canvas = (/** @type {string} */ id) => /** @type {HTMLCanvasElement} */ (document.getElementById(id));
     this.overview = new Surface(canvas("overview-canvas"), () => this.redraw());
     this.ruler = new Surface(canvas("ruler"), () => this.redraw());
-    this.waves = new Surface(canvas("waves"), () => this.redraw());
+    this.waves = new Surface(canvas("waves"), () => {
+      // At once: the frame that shows the new size has the picture, and what it needs is asked for before anything else.
+      this.redraw();
+      this.#paint(performance.now());
+    });
     this.parts = {
       box: find("overview-window"), overviewHead: find("overview-playhead"), overviewNoise: find("overview-noise"),
       playhead: find("playhead"), selection: find("selection"), noise: find("noise-band"), tools: find("selection-tools"),
@@ -173,7 +177,7 @@ export class Stage {
     let goesOn = this.beforeFrame();
     goesOn = this.view.advance(elapsed) || goesOn;
     goesOn = this.#reveal(elapsed) || goesOn;
-    if (this.session.layers.length && this.waves.width) this.#paint(time);
+    this.#paint(time);
     if (goesOn) this.ask();
   }
 
@@ -198,6 +202,7 @@ export class Stage {
   /** @param {number} time */
   #paint(time) {
     const { view, session, tiles, palette } = this, layers = session.shown;
+    if (!session.layers.length || !this.waves.width) return;
     const whole = { start: 0, end: view.duration };
     this.#wish(layers, whole, time);
     if (view.isFitted && view.gain !== this.fittingGain) {
@@ -227,8 +232,7 @@ export class Stage {
    */
   #wish(/** @type {import("./session.js").Layer[]} */ layers, /** @type {import("./view.js").Span} */ whole, /** @type {number} */ time) {
     const { target } = this.view, width = this.waves.canvas.width;
-    const step = (target.end - target.start) / 8, exponent = Math.floor(Math.log2(step));
-    const plan = `${exponent} ${Math.floor(target.start / step)} ${width}`;
+    const plan = planOf(layers, target, width);
     if (plan === this.#plan) return;
     if (time < this.#nextWish) {
       this.#wishTimer ||= setTimeout(() => {

@@ -111,6 +111,12 @@ export class Waveform {
     return Math.max(this.leastExponent, clampExponent(Math.ceil(Math.log2(Math.max(1, this.totalFrames) / tileLength))));
   }
 
+  /**
+   * That tile.
+   * @returns {Wish}
+   */
+  get whole() { return { waveform: this, exponent: this.wholeExponent, index: 0 }; }
+
   /** The greatest amplitude of the whole, as far as it is known, 0 … 1. */
   get loudest() {
     let most = 0;
