@@ -517,7 +517,7 @@ function planOf(layers, { start, end }, width) {
  const half = (end - start) / 2;
  return layers.map(({ waveform }) => {
   const rate = waveform.sampleRate, exponent = waveform.exponentFor((end - start) * rate / width), perTile = rate / (tileLength * 2 ** exponent);
-  return `${exponent} ${[start - half, start, end, end + half].map(seconds => Math.floor(seconds * perTile))}`;
+  return `${waveform.name} ${exponent} ${[start - half, start, end, end + half].map(seconds => Math.floor(seconds * perTile))}`;
  }).join();
 }
 function wishes(layers, window, width, whole, overviewWidth) {

@@ -25,6 +25,8 @@ export class Stage {
   #isDirty = true;
   #isOverviewDirty = true;
   #plan = "";
+  /** The plan whose likely tiles are asked for. */
+  #restedPlan = "";
   /** @type {import("./tiles.js").Wish[]} */
   #urgent = [];
   #nextWish = 0;
@@ -245,9 +247,15 @@ export class Stage {
     this.#nextWish = time + wishPace;
     const { urgent, likely } = wishes(layers, target, width, whole, this.overview.canvas.width);
     this.#urgent = urgent;
-    this.tiles.want(urgent);
     clearTimeout(this.#restTimer);
-    this.#restTimer = setTimeout(() => this.tiles.want([...urgent, ...likely]), restTime);
+    const rest = () => {
+      this.#restedPlan = plan;
+      this.tiles.want([...urgent, ...likely]);
+    };
+    // A picture that is drawn again while it rests needs what it needed before.
+    if (plan === this.#restedPlan) return rest();
+    this.tiles.want(urgent);
+    this.#restTimer = setTimeout(rest, restTime);
   }
 
   #place() {
