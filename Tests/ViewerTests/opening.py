@@ -4,7 +4,7 @@ import signal
 import budget
 import pictures
 from chapter import Chapter
-from page import ESCAPE, RIGHT
+from page import COPY, ESCAPE, RIGHT
 from webdriver import wait
 
 # Records, while files are uploaded and read, how far the waveform has grown and what screen readers are told.
@@ -33,6 +33,12 @@ const look = () => {
 };
 look();
 """
+
+
+# Whether the middle pixel of a small picture is drawn as noise, which is red, or as a cleaned waveform, which is green.
+HUE = COPY + """
+  const { data, width, height } = copy(document.querySelector(arguments[0])), at = 4 * (Math.floor(height / 2) * width + Math.floor(width / 2));
+  return data[at] > data[at + 1] ? "noise" : "cleaned";"""
 
 
 class AFileIsDroppedAndCleaned(Chapter):
@@ -136,6 +142,10 @@ class AFileIsDroppedAndCleaned(Chapter):
         self.browser.keys("z")
         wait("four small waveforms", lambda: all(
             self.page.ink(f"#variant-list > :nth-child({k} of :not([hidden])) canvas") > 100 for k in (1, 2, 3, 4)))
+        gentle, natural, strong, noise = (f"#variant-list > :nth-child({k} of :not([hidden])) canvas" for k in (1, 2, 3, 4))
+        ink = self.page.ink
+        wait("the quiet parts differ", lambda: ink(gentle) > 1.02 * ink(natural) and ink(natural) > 1.02 * ink(strong))
+        assert self.browser.run(HUE, noise) == "noise" and self.browser.run(HUE, strong) == "cleaned"
         self.browser.click("#variant-list > :nth-child(3)")
         assert self.browser.value("#reduction") == "25"
         assert self.browser.run("return document.querySelector('#strength-strong').checked")

@@ -101,10 +101,10 @@ export class Variants {
       surface.clear();
       if (!drawing || end - start > longestPreview * 4) continue;
       const { pen, canvas } = surface, { window, points } = drawing, perSecond = canvas.width / (end - start);
-      const middle = canvas.height / 2, columns = new Columns(canvas.width, middle, middle * 0.94 * this.view.gain, middle);
+      const middle = canvas.height / 2, columns = new Columns(canvas.width, middle, middle * 0.94 * Math.sqrt(this.view.gain), middle);
       const left = (window.start - start) * perSecond, right = (window.end - start) * perSecond;
       columns.add(points, 0, left, right, left, (right - left) / points.count);
-      columns.draw(pen, name === "residue" ? this.palette.original : this.palette.cleaned[0]);
+      columns.draw(pen, name === "residue" ? this.palette.noise : this.palette.cleaned[0]);
     }
   }
 
@@ -122,7 +122,7 @@ export class Variants {
         if (cell.name === "voice" && !hasVoice) continue;
         const drawing = await this.previews.draw(original.recording.id, window, variant(settings, cell.name), Math.max(leastPoints, cell.surface.canvas.width), signal);
         signal.throwIfAborted();
-        cell.drawing = drawing;
+        cell.drawing = { ...drawing, points: evened(drawing.points) };
         this.#isDirty = true;
         this.#ask();
       }
@@ -131,6 +131,17 @@ export class Variants {
       if (!isAbort(error)) this.#asked = "";
     }
   }
+}
+
+/**
+ * Returns points whose amplitudes are the roots of others: what variants leave of the noise differs where it is quiet, by
+ * less than a pixel in a small picture.
+ * @param {import("./drawing.js").Points} points
+ * @returns {import("./drawing.js").Points}
+ */
+function evened({ peaks, rms, ...rest }) {
+  const root = (/** @type {number} */ value) => Math.sign(value) * Math.sqrt(Math.abs(value) * 32768);
+  return { ...rest, peaks: peaks.map(root), rms: rms.map(root) };
 }
 
 /** @param {string} method */
