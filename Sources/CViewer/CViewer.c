@@ -97,6 +97,9 @@ static const unsigned char media_js[] = {
 static const unsigned char mediakeys_js[] = {
 #embed "viewer/mediakeys.js"
 };
+static const unsigned char noisecurve_js[] = {
+#embed "viewer/noisecurve.js"
+};
 static const unsigned char memory_js[] = {
 #embed "viewer/memory.js"
 };
@@ -308,6 +311,7 @@ const struct stillwave_file stillwave_viewer_files[] = {
   FILE("main.js", main_js),
   FILE("media.js", media_js),
   FILE("mediakeys.js", mediakeys_js),
+  FILE("noisecurve.js", noisecurve_js),
   FILE("memory.js", memory_js),
   FILE("messages.js", messages_js),
   FILE("meter.js", meter_js),

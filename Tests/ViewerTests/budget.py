@@ -19,7 +19,7 @@ from webdriver import Browser, wait
 # All files of the page that every visitor gets, compressed. The languages other than English are loaded when needed.
 PAGE_KILOBYTES = 120
 # What is loaded when the spectrogram is first shown, compressed.
-SPECTROGRAM = ["spectrogram.css", "spectrogramview.js", "spectrogramcanvas.js", "spectrogramtiles.js", "boxes.js"]
+SPECTROGRAM = ["spectrogram.css", "spectrogramview.js", "spectrogramcanvas.js", "spectrogramtiles.js", "noisecurve.js", "boxes.js"]
 ROUNDS = 5
 RATE = 16000
 SECONDS = 7200

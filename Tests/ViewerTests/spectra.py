@@ -29,6 +29,16 @@ for (let y = 0; y < height; y++) {
 }
 return { place: (row + 0.5) / height, mean: sum / height };"""
 
+# The points of the curve of the noise: how far from its loudest level each is, and its height, both 0 … 100.
+CURVE = """
+const line = document.querySelector("#spectrogram [data-part=line]").getAttribute("d");
+return line && line.slice(1).split("L").map(point => point.split(" ").map(Number));"""
+
+# What is beyond the right edge of the waveform and the spectrogram.
+BEYOND = """
+const { right } = document.querySelector("#stage").getBoundingClientRect();
+return [...document.querySelectorAll("#stage canvas, #spectrogram *")].filter(element => element.getBoundingClientRect().right > right).map(element => element.outerHTML.slice(0, 80));"""
+
 # Notes previews that are asked for, and how loud the sounds are that come, in dB of full scale.
 PREVIEWED = """
 window.previewed = [];
@@ -204,6 +214,15 @@ class TheSpectrogramIsReadAndEdited(Chapter):
         browser.keys("3")
         wait("what is removed is shown as a whole", lambda: not browser.shown(curtain))
 
+    def the_noise_is_a_curve_at_its_side(self):
+        browser, page = self.browser, self.page
+        page.open(f"{self.recording}&view=0-10&noise=4.2-5.8")
+        loudest = lambda: min(browser.run(CURVE) or [[0, 0]])[1] / 100
+        wait("the tone is its loudest part", lambda: abs(loudest() - self._column(5)["place"]) < 0.03)
+        page.open(f"{self.recording}&view=0-10&noise=1-3")
+        wait("hiss is flat", lambda: 0 < max(across for across, _ in (browser.run(CURVE) or 5 * [[0, 0]])[2:-2]) < 25)
+        page.focus()
+
     def nothing_is_loaded_while_it_is_closed(self):
         browser, page = self.browser, self.page
         browser.keys("g")
@@ -238,6 +257,8 @@ class TheSpectrogramIsReadAndEdited(Chapter):
                 page.rest()
                 found = browser.run(sizes.SMALL)
                 assert not found, f"at {width} x {height}: {found}"
+                found = browser.run(BEYOND)
+                assert not found, f"at {width} x {height} beyond the edge: {found}"
         for tag in languages.TAGS:
             browser.language(f"{tag},en")
             for width, height in ((390, 844), (1440, 900)):

@@ -48,7 +48,7 @@ const view = new View();
 const stage = new Stage(view, session, tiles);
 const profiles = new Profiles(service, session, view);
 const panel = new CleaningPanel(session, view, profiles);
-new SpectrumPicture(service, session, view, panel, profiles);
+const spectrum = new SpectrumPicture(service, session, view, panel, profiles);
 const previews = new Previews(service);
 const media = new Media(service, find("picture"));
 const player = new Player(previews, session, view, () => ({ ...panel.settings, output: "denoised" }), media);
@@ -90,7 +90,7 @@ const spectrogram = later(async () => {
   const styled = new Promise((resolve, reject) => Object.assign(style, { onload: resolve, onerror: reject }));
   document.head.append(style);
   const [{ SpectrogramView }] = await Promise.all([import("./spectrogramview.js"), styled]);
-  return new SpectrogramView({ session, view, stage, player, previews });
+  return new SpectrogramView({ session, view, stage, player, previews, spectrum });
 });
 const toggleSpectrogram = () => void spectrogram.show(!spectrogram.isShown);
 find("spectrogram-show").onclick = toggleSpectrogram;

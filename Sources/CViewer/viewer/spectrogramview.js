@@ -4,6 +4,7 @@ import { planOf, wishes } from "./drawing.js";
 import { mainView, wheel } from "./gestures.js";
 import { leftToRight, number } from "./language.js";
 import { recall, remember } from "./memory.js";
+import { NoiseCurve } from "./noisecurve.js";
 import { copy, find, part } from "./page.js";
 import { isAbort } from "./service.js";
 import { gradient, painterFor, paletteNames } from "./spectrogramcanvas.js";
@@ -45,6 +46,7 @@ export class SpectrogramView {
   #shownOf = "";
   #drawn = "";
   #plan = "";
+  #restedPlan = "";
   #nextWish = 0;
   #restTimer = 0;
   /** @type {{ x: number, y: number } | null} */
@@ -59,9 +61,9 @@ export class SpectrogramView {
 
   /**
    * @param {{ session: import("./session.js").Session, view: import("./view.js").View, stage: import("./stage.js").Stage,
-   *   player: import("./player.js").Player, previews: import("./preview.js").Previews }} page
+   *   player: import("./player.js").Player, previews: import("./preview.js").Previews, spectrum: import("./spectrum.js").SpectrumPicture }} page
    */
-  constructor({ session, view, stage, player, previews }) {
+  constructor({ session, view, stage, player, previews, spectrum }) {
     this.session = session;
     this.view = view;
     this.stage = stage;
@@ -82,6 +84,8 @@ export class SpectrogramView {
     this.scale = scaleNames.find(name => name === scale) ?? scaleNames[0];
     this.levels = high - low >= leastRange ? { low, high } : { low: -105, high: -15 };
     this.boxes = new BoxLayer(this);
+    this.curve = new NoiseCurve(own("curve"), spectrum);
+    spectrum.changed.subscribe(() => this.#redraw());
     this.#connect();
     this.#showLevels();
   }
@@ -159,6 +163,7 @@ export class SpectrogramView {
   /** Drops all tiles and stops loading. */
   #forget() {
     clearTimeout(this.#restTimer);
+    this.#restedPlan = "";
     this.store.want([]);
     for (const band of this.#bands.values()) this.store.forget(band);
     this.#bands.clear();
@@ -218,15 +223,20 @@ export class SpectrogramView {
   /** Requests the tiles for the window's target, and those that may be needed next once it rests. */
   #want(/** @type {Band[]} */ bands) {
     const { target, duration } = this.view, { width } = this.parts.canvas, time = performance.now();
-    const layers = /** @type {any[]} */ (bands.map(waveform => ({ waveform }))), plan = planOf(layers, target, width) + bands.map(band => band.name);
+    const layers = /** @type {any[]} */ (bands.map(waveform => ({ waveform }))), plan = planOf(layers, target, width);
     if (plan === this.#plan) return;
     if (time < this.#nextWish) return void setTimeout(() => this.stage.ask(), this.#nextWish - time);
     this.#plan = plan;
     this.#nextWish = time + wishPace;
     const { urgent, likely } = wishes(layers, target, width, { start: 0, end: duration }, tileLength);
-    this.store.want(urgent);
     clearTimeout(this.#restTimer);
-    this.#restTimer = setTimeout(() => this.store.want([...urgent, ...likely]), 220);
+    const rest = () => {
+      this.#restedPlan = plan;
+      this.store.want([...urgent, ...likely]);
+    };
+    if (plan === this.#restedPlan) return rest();
+    this.store.want(urgent);
+    this.#restTimer = setTimeout(rest, 220);
   }
 
   /** The tiles to draw, the coarsest first: finer ones cover them. */
@@ -272,6 +282,7 @@ export class SpectrogramView {
       this.#labelAxis();
     }
     this.#drawn = state;
+    this.curve.draw(this.frequencies, this.band, this.height);
     this.#place();
     this.boxes.place();
     this.#read(bands);

@@ -2,6 +2,7 @@
 import { Surface } from "./drawing.js";
 import { afterCalm, find } from "./page.js";
 import { isAbort, recordingPath } from "./service.js";
+import { Signal } from "./signal.js";
 import { texts } from "./texts.js";
 
 // The spectrum of the recording, with that of the noise over it: shaded is how far the noise is turned down. Levels are those
@@ -19,6 +20,11 @@ const marks = [100, 1000, 10_000];
 
 /** The picture of the noise in the settings. */
 export class SpectrumPicture {
+  /**
+   * The spectrum of the noise has changed.
+   * @type {Signal<void>}
+   */
+  changed = new Signal();
   /** @type {Spectrum | null} */
   #whole = null;
   /** @type {Spectrum | null} */
@@ -56,6 +62,9 @@ export class SpectrumPicture {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#draw());
   }
 
+  /** The spectrum of the noise, once it is known. */
+  get noise() { return this.#noise; }
+
   async #fetch() {
     const { original, regions } = this.session;
     if (!original || original.recording.waveform.state !== "ready") return;
@@ -70,6 +79,7 @@ export class SpectrumPicture {
         this.#noiseOf === noiseOf ? this.#noise : readNoise(), this.#wholeOf === id ? this.#whole : this.#mean(id, this.session.duration, signal)]);
       [this.#noise, this.#noiseOf, this.#whole, this.#wholeOf] = [noise, noiseOf, whole, id];
       this.#draw();
+      this.changed.emit();
     } catch (error) {
       // The picture is optional.
       if (!isAbort(error)) this.#draw();
@@ -140,19 +150,20 @@ const at = (/** @type {number} */ hertz, /** @type {number} */ width, /** @type 
 /** The mean of levels in dB, as powers. */
 const mean = (/** @type {number[]} */ levels) => 10 * Math.log10(levels.reduce((sum, level) => sum + 10 ** (level / 10), 0) / levels.length);
 
+/** Returns the level of each column. */
+const columns = (/** @type {Spectrum} */ spectrum, /** @type {number} */ width, /** @type {number} */ highest) =>
+  levels(spectrum, Array.from({ length: width + 1 }, (_, x) => lowest * (highest / lowest) ** (x / width)));
+
 /**
- * Returns the level of each column: the mean of its bins, or between two bins the line through them.
+ * Returns the level between each two frequencies: the mean of the bins there, or the line between two bins.
  * @param {Spectrum} spectrum
- * @param {number} width
- * @param {number} highest
+ * @param {number[]} edges rising, in Hz
  */
-function columns({ frequencies, power_db }, width, highest) {
-  const step = frequencies[1] - frequencies[0], last = frequencies.length - 1;
-  return Array.from({ length: width }, (_, x) => {
-    const place = (/** @type {number} */ column) => Math.min(last, lowest * (highest / lowest) ** (column / width) / step);
-    const [from, to] = [place(x), place(x + 1)];
-    if (to - from >= 1) return mean(power_db.slice(Math.floor(from), Math.floor(to) + 1));
-    const bin = Math.floor(from), next = Math.min(last, bin + 1);
+export function levels({ frequencies, power_db }, edges) {
+  const step = frequencies[1] - frequencies[0], last = frequencies.length - 1, places = edges.map(hertz => Math.min(last, hertz / step));
+  return places.slice(1).map((to, k) => {
+    const from = places[k], bin = Math.floor(from), next = Math.min(last, bin + 1);
+    if (to - from >= 1) return mean(power_db.slice(bin, Math.floor(to) + 1));
     return power_db[bin] + (power_db[next] - power_db[bin]) * (from - bin);
   });
 }
