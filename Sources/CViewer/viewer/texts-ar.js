@@ -8,7 +8,7 @@ export const texts = {
   skip: "الانتقال إلى شكل الموجة",
   recordings: "التسجيلات",
   showRecordings: "إظهار التسجيلات أو إخفاؤها",
-  search: "البحث بالاسم",
+  search: "بحث",
   sortBy: "الترتيب حسب",
   sortDate: "الأحدث",
   sortName: "الاسم",

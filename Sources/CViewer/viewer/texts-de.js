@@ -8,7 +8,7 @@ export const texts = {
   skip: "Zur Wellenform springen",
   recordings: "Aufnahmen",
   showRecordings: "Aufnahmen ein- oder ausblenden",
-  search: "Nach Namen suchen",
+  search: "Suchen",
   sortBy: "Sortieren nach",
   sortDate: "Neueste",
   sortName: "Name",

@@ -8,7 +8,7 @@ export const texts = {
   skip: "Ir a la forma de onda",
   recordings: "Grabaciones",
   showRecordings: "Mostrar u ocultar las grabaciones",
-  search: "Buscar por nombre",
+  search: "Buscar",
   sortBy: "Ordenar por",
   sortDate: "Recientes",
   sortName: "Nombre",

@@ -8,7 +8,7 @@ export const texts = {
   skip: "Aller à la forme d’onde",
   recordings: "Enregistrements",
   showRecordings: "Afficher ou masquer les enregistrements",
-  search: "Rechercher par nom",
+  search: "Rechercher",
   sortBy: "Trier par",
   sortDate: "Récents",
   sortName: "Nom",

@@ -8,7 +8,7 @@ export const texts = {
   skip: "波形へ移動",
   recordings: "録音",
   showRecordings: "録音の一覧を表示・非表示",
-  search: "名前で検索",
+  search: "検索",
   sortBy: "並べ替え",
   sortDate: "新しい順",
   sortName: "名前順",

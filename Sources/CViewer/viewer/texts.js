@@ -11,7 +11,7 @@ export const texts = {
   skip: "Skip to the waveform",
   recordings: "Recordings",
   showRecordings: "Show or hide the recordings",
-  search: "Search by name",
+  search: "Search",
   sortBy: "Sort by",
   sortDate: "Newest",
   sortName: "Name",
