@@ -1,3 +1,4 @@
+import os
 import re
 
 from chapter import Chapter
@@ -177,6 +178,23 @@ class RecordingsAreFoundRenamedAndDeleted(Chapter):
         browser.click("#picked-remove")
         page.press(".toast:last-child [data-part=close]")
         wait("the service has deleted them", lambda: not any("one of many" in recording["name"] for recording in self.service.recordings()))
+
+    @in_chromium("it says where downloads go")
+    def many_are_downloaded_at_once(self):
+        browser, page = self.browser, self.page
+        places = [self.upload(f"to keep {name}.wav", 2) for name in ("ä", "b", "c")]
+        browser.run("const s = document.querySelector('#search'); s.value = 'to keep'; s.dispatchEvent(new Event('input'))")
+        wait("they are listed", lambda: len(page.names()) == 3 and all(name.startswith("to keep") for name in page.names()))
+        folder = os.path.join(self.folder, "downloads")
+        browser.devtools("Page.setDownloadBehavior", behavior="allow", downloadPath=folder)
+        for key, row in ((CONTROL, 1), (SHIFT, 3)):
+            browser.click_holding(key, page.point(0.3, 0.3, f"#list li:nth-child({row}) .open"))
+        wait("all are selected", lambda: browser.text("#picked [data-part=text]") == "3 selected")
+        browser.click("#picked-download")
+        wait("all are files", lambda: os.path.isdir(folder) and sorted(os.listdir(folder)) == ["to keep b.wav", "to keep c.wav", "to keep ä.wav"])
+        assert not browser.shown("#picked"), "none is selected any more"
+        for place in places:
+            self.service.request("DELETE", f"/v1/recordings/{place}")
 
     @in_chromium("it has a touch screen")
     def a_finger_that_rests_selects(self):
