@@ -150,10 +150,9 @@ class TheViewIsMovedAndMarked(Chapter):
         page.rest()
         for window in (second, first):
             browser.run("history.back()")
-            wait("the recording is back", lambda: browser.text("#name") == "talk.wav")
-            assert page.window() == window, (page.window(), window)
+            wait("the recording is back, and its view", lambda: browser.text("#name") == "talk.wav" and page.window() == window)
         browser.run("history.forward()")
-        assert page.window() == second
+        wait("so is the next view", lambda: page.window() == second)
         row = "#list li:last-child .open"
         page.focus(row)
         browser.keys(DELETE)
