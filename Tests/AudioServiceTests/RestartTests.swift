@@ -17,6 +17,7 @@ import Testing
     #expect(try first.catalog.job(running.id)?.state == .queued)
     #expect(try first.catalog.job(waiting.id)?.state == .queued)
     #expect(first.starts.count == 1)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: first.store.directory + "/jobs") == [])
 
     let second = try TestBench(in: folder)
     try second.runner.resume()

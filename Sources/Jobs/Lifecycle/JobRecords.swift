@@ -107,6 +107,8 @@ struct JobRecords: Sendable {
   /// Puts a job back in the queue because the service is stopping, so that the job begins again at the next start, or
   /// because the attempt's lease is about to end.
   func interrupt(_ attempt: ClaimedJob) -> JobLifecycle.Recorded {
+    // While the job is held, no other attempt begins here.
+    scratch.disk.removeWork(of: attempt.token, removesFolder: true)
     do {
       if case .refused(let now) = try catalog.giveBack(attempt.token, interrupted: true) {
         return refused(now, attempt)

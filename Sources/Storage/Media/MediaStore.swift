@@ -270,13 +270,15 @@ package final class MediaStore: Sendable {
     }
   }
 
-  /// Removes an attempt's files in its job's work folder, but not those of other attempts, which may be working. If
-  /// this fails, the end of the job or the next start's sweep removes them.
-  package func removeWork(of token: AttemptToken) {
+  /// Removes an attempt's files in its job's work folder, but not those of other attempts, which may be working, and
+  /// with `removesFolder` the folder, too, if it's empty then. If this fails, the end of the job or the next start's
+  /// sweep removes them.
+  package func removeWork(of token: AttemptToken, removesFolder: Bool = false) {
     let folder = workFolder(of: token.job)
     for name in (try? FileSystem.names(in: folder)) ?? [] where name.hasPrefix(token.shortName + ".") {
       try? FileSystem.remove(folder + "/" + name)
     }
+    if removesFolder { FileSystem.removeIfEmpty(folder) }
   }
 
   /// Returns the names of the files in a recording's folder; none if there is no folder.
