@@ -58,7 +58,9 @@ struct Client {
     throw BenchmarkFailure(what: "nobody answers on port \(port)")
   }
 
-  func get(_ target: String) throws -> Answer { try send("GET", target, length: 0) { _ in } }
+  func get(_ target: String, fields: [String] = []) throws -> Answer {
+    try send("GET", target, length: 0, fields: fields) { _ in }
+  }
 
   func post(_ target: String, json: String) throws -> Answer {
     let bytes = Array(json.utf8)

@@ -16,12 +16,16 @@ struct ComparedLoad {
     enum Requests {
       case same(String)
       case distinct(DistinctWindows)
+      /// Ranges of a target; nginx sends those of a file in its folder.
+      case ranges(RandomRanges, of: String, file: String)
     }
 
     let name: String
     let requests: Requests
     let connections: Int
     let goal: Goal
+    /// Fields of each request, such as `Accept-Encoding: gzip`.
+    var fields: [String] = []
   }
 
   /// The bounds of a row; nil for none.
@@ -49,11 +53,12 @@ struct ComparedLoad {
     var p99: [Double] = []
 
     mutating func add(
-      port: UInt16, target: String, script: [String], connections: Int, processorSeconds: () -> Double
+      _ row: Row, port: UInt16, target: String, script: [String], processorSeconds: () -> Double
     ) throws {
       let before = processorSeconds()
       let load = try Wrk(
-        port: port, target: target, connections: connections, seconds: secondsPerRound, script: script)
+        port: port, target: target, connections: row.connections, seconds: secondsPerRound, fields: row.fields,
+        script: script)
       let spent = processorSeconds() - before
       guard load.errors == 0 else { throw BenchmarkFailure(what: "\(load.errors) errors at \(target) \(script)") }
       requests.append(load.requestsPerSecond)
@@ -62,7 +67,9 @@ struct ComparedLoad {
     }
   }
 
-  mutating func run(_ row: Row) throws {
+  /// Measures and prints a row. Returns the processor time per request, in microseconds.
+  @discardableResult
+  mutating func run(_ row: Row) throws -> Double {
     let file = try saveExample(of: row)
     var (ours, theirs) = (Figures(), Figures())
     for round in 0..<Self.rounds {
@@ -73,26 +80,32 @@ struct ComparedLoad {
         let number = row.connections * 10 + round
         ourScript = try windows.script(round: number)
         theirScript = try windows.script(round: number, file: file)
+      case .ranges(let ranges, let whole, _):
+        target = whole
+        ourScript = try ranges.script(round: round)
+        theirScript = ourScript
       }
       try ours.add(
-        port: server.client.port, target: target, script: ourScript, connections: row.connections,
+        row, port: server.client.port, target: target, script: ourScript,
         processorSeconds: { Processes.processorSecondsWithChildren(server.processIdentifier) })
       try theirs.add(
-        port: nginx.port, target: "/\(file)", script: theirScript, connections: row.connections,
+        row, port: nginx.port, target: "/\(file)", script: theirScript,
         processorSeconds: { Processes.processorSeconds(nginx.processes) })
     }
     show(row, ours, theirs)
+    return median(ours.microseconds)
   }
 
   /// Stores a response for nginx, of middle size if there are several kinds, and returns the file's name.
   private func saveExample(of row: Row) throws -> String {
-    let targets =
-      switch row.requests {
-      case .same(let target): [target]
-      case .distinct(let windows): windows.examples
-      }
+    let targets: [String]
+    switch row.requests {
+    case .same(let target): targets = [target]
+    case .distinct(let windows): targets = windows.examples
+    case .ranges(_, _, let file): return file
+    }
     let bodies = try targets.map { target in
-      let answer = try server.client.get(target)
+      let answer = try server.client.get(target, fields: row.fields)
       guard answer.status == 200 else { throw BenchmarkFailure(what: "\(target) was answered \(answer.status)") }
       return answer.body
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Requests for random windows of recordings, no two alike, as a script for wrk.
+/// Requests for random windows of recordings, no two alike, as a script for wrk, which adds the fields that it has.
 struct DistinctWindows {
   /// One of several kinds of windows, all equally likely.
   struct Kind {
@@ -49,7 +49,9 @@ struct DistinctWindows {
       for i = 2, #args, 4 do
         table.insert(kinds, {args[i], tonumber(args[i + 1]), tonumber(args[i + 2]), tonumber(args[i + 3])})
       end
-      head = " HTTP/1.1\\r\\nHost: " .. wrk.headers["Host"] .. "\\r\\n\\r\\n"
+      head = " HTTP/1.1\\r\\n"
+      for name, value in pairs(wrk.headers) do head = head .. name .. ": " .. value .. "\\r\\n" end
+      head = head .. "\\r\\n"
     end
     function request()
       local kind = kinds[math.random(#kinds)]
