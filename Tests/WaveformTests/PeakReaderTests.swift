@@ -17,7 +17,9 @@ struct PeakReaderTests {
     var pages = [UInt64](repeating: 0, count: Int(layout.pages(frames: frames) - 1) * PyramidLayout.pageWords)
     var level = (0..<points).map { _ in
       let (one, other) = (Int16.random(in: .min ... .max, using: &random), Int16.random(in: -300...300, using: &random))
-      return WaveformPoint(minimum: min(one, other), maximum: max(one, other), rms: 1, average: 1)
+      return WaveformPoint(
+        minimum: min(one, other), maximum: max(one, other), rms: .random(in: 0...9000, using: &random),
+        average: .random(in: 0...9000, using: &random))
     }
     for number in 0..<PyramidLayout.levels {
       for (index, point) in level.enumerated() {
@@ -29,7 +31,8 @@ struct PeakReaderTests {
       level = stride(from: 0, to: level.count, by: 2).map { first in
         let pair = level[first..<min(first + 2, level.count)]
         return WaveformPoint(
-          minimum: pair.map(\.minimum).min() ?? 0, maximum: pair.map(\.maximum).max() ?? 0, rms: 1, average: 1)
+          minimum: pair.map(\.minimum).min() ?? 0, maximum: pair.map(\.maximum).max() ?? 0,
+          rms: .random(in: 0...9000, using: &random), average: .random(in: 0...9000, using: &random))
       }
     }
     PyramidLayout.seal(&pages, from: 1)
@@ -78,6 +81,25 @@ struct PeakReaderTests {
         for loops in PeakLoops.all {
           #expect(try file.slice(window, by: loops).data == plain.data, "\(query), \(extent)")
         }
+      }
+    }
+  }
+
+  @Test("the loudness of whole levels equals the plain one", arguments: [1, 2])
+  func loudness(channels: Int) throws {
+    var random = TestRandom(for: channels)
+    let recording = Recording.random(frames: 200_000, channels: channels, seed: TestSeed.of(channels))
+    try recording.withPyramid { file in
+      for _ in 0..<100 {
+        var query = randomQuery(recording.extent, using: &random)
+        query.resolution = .scale(256 << Int.random(in: 0...9, using: &random))
+        query.channels = [.mix, .split, .channel(channels - 1)].randomElement(using: &random) ?? .mix
+        query.measures =
+          [[.rms], [.average], [.peak, .rms], [.peak, .rms, .average]].randomElement(using: &random) ?? .rms
+        let window = try WaveformWindow(query, of: recording.extent)
+        var plain = WaveformSlice(empty: window)
+        try file.read(window, into: &plain)
+        #expect(try file.slice(window) == plain, "\(query)")
       }
     }
   }

@@ -126,6 +126,13 @@ struct PagePoints: @unchecked Sendable {
     return unsafe WaveformPoint(peaks[index], loudness[index])
   }
 
+  /// Returns the loudness of a point.
+  @inline(__always)
+  func loudness(_ index: Int) -> PointLoudness {
+    precondition(index >= 0 && index < PyramidLayout.pageWords, "a point lies in its page")
+    return unsafe loudness[index]
+  }
+
   /// Calls `body` with the peaks of some points.
   @inline(__always)
   func withPeaks(_ range: Range<Int>, _ body: (UnsafeBufferPointer<PointPeaks>) -> Void) {

@@ -1,7 +1,8 @@
 // Peaks of any scale without a branch per point: branches that the processor can't predict took most of a slice's time.
 //
 // Pixel i covers the points e ..< f of level 0, where e = ⌊i·scale / 256⌋ is its edge and f the next pixel's. A whole
-// level, scale = 256·2^n, is copied: pixel i is point i of level n. For any other scale let n = ⌊scale / 256⌋ and
+// level, scale = 256·2^n, is copied: pixel i is point i of level n, with its loudness if that is shown, too. For any
+// other scale let n = ⌊scale / 256⌋ and
 //
 //   L = 0 if n < 16, 4 if n < 256, else 8
 //
@@ -22,7 +23,7 @@
 // Each edge is in another line of memory, and if L = 8 in another page. Waiting for them took four fifths of the time,
 // so those of the next edges are fetched ahead.
 
-/// Reads the peaks of a window. PointReader.swift is the plain version.
+/// Reads the peaks of a window, and of a whole level any measures. PointReader.swift is the plain version.
 struct PeakReader {
   /// The number of pixels that it reads: all of the window's but the recording's last one, if that is cut short.
   let pixelCount: Int
@@ -35,17 +36,17 @@ struct PeakReader {
   private let isWholeLevel: Bool
   private let loops: PeakLoops
 
-  /// nil if the window shows anything but peaks, or at a scale that no level divides well.
+  /// nil if the window shows anything but peaks and isn't a whole level, or has a scale that no level divides well.
   init?(layout: PyramidLayout, window: WaveformWindow, loops: PeakLoops = .best) {
-    guard window.query.measures == .peak, window.scale >= PeakKernel.pointFrames, window.scale < 1 << 24 else {
-      return nil
-    }
+    scale = Int64(window.scale)
+    isWholeLevel = scale.nonzeroBitCount == 1
+    guard window.query.measures == .peak || isWholeLevel, window.scale >= PeakKernel.pointFrames,
+      window.scale < 1 << 24
+    else { return nil }
     self.layout = layout
     self.loops = loops
     lanes = window.lanes(of: layout)
-    scale = Int64(window.scale)
     let points = scale >> 8
-    isWholeLevel = scale.nonzeroBitCount == 1
     level = isWholeLevel ? points.trailingZeroBitCount : points < 16 ? 0 : points < 256 ? 4 : 8
     firstPixel = window.firstPixel
     let frames = window.extent.availableFrames
@@ -108,20 +109,38 @@ struct PeakReader {
     }
   }
 
+  /// Appends the loudness of a batch's pixels, if the window shows it: that of a whole level.
+  func readLoudness(_ batch: Batch, _ pages: Span<PagePoints?>, into slice: inout WaveformSlice) {
+    guard slice.window.query.measures != .peak else { return }
+    forEachRun(of: batch) { block, words in
+      for word in words {
+        for lane in 0..<lanes.count { slice.append(points(pages, lane, block).loudness(word)) }
+      }
+    }
+  }
+
   private func copy(
     _ batch: Batch, _ pages: Span<PagePoints?>, _ lane: Int, into data: inout MutableRawSpan, at start: Int
   ) {
+    var place = start
+    forEachRun(of: batch) { block, words in
+      PeakLoops.copy(points(pages, lane, block), words, to: &data, at: place, step: lanes.count)
+      place += 4 * lanes.count * words.count
+    }
+  }
+
+  /// Calls `body` with the place in the batch of each block of a whole level, and the words of its pixels there.
+  @inline(__always)
+  private func forEachRun(of batch: Batch, _ body: (Int, Range<Int>) -> Void) {
     let perPage = Int64(256 >> (level & 7))
     let firstBlock = level < PyramidLayout.levelsPerBlock ? batch.pages.firstLower : batch.pages.upper.lowerBound
-    var (pixel, place) = (batch.pixels.lowerBound, start)
+    var pixel = batch.pixels.lowerBound
     while pixel < batch.pixels.upperBound {
       let block = PyramidLayout.block(level: level, point: pixel)
       let count = Int(min((block + 1) * perPage, batch.pixels.upperBound) - pixel)
       let word = PyramidLayout.word(level: level, point: pixel)
-      PeakLoops.copy(
-        points(pages, lane, Int(block - firstBlock)), word..<word + count, to: &data, at: place, step: lanes.count)
+      body(Int(block - firstBlock), word..<word + count)
       pixel += Int64(count)
-      place += 4 * lanes.count * count
     }
   }
 

@@ -112,6 +112,7 @@ package final class PyramidFile: Sendable {
       try reader.forEachBatch { (batch) throws(WaveformError) in
         try pages(batch.pages, in: &directory, of: window, waiting: waiting).read { pages in
           slice.appendPeaks(ofPixels: batch.pixels.count) { reader.read(batch, pages, into: &$0, at: $1) }
+          reader.readLoudness(batch, pages, into: &slice)
         }
       }
       rest = window.part(reader.pixelCount..<window.pixelCount)

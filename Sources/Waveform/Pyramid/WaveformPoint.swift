@@ -124,6 +124,9 @@ struct PointLoudness: Equatable {
   let rms: UInt16
   let average: UInt16
 
+  @inline(__always)
+  init(rms: UInt16, average: UInt16) { (self.rms, self.average) = (rms, average) }
+
   /// `word`: a point's word.
   @inline(__always)
   init(word: UInt64) {

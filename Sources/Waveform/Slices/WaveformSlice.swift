@@ -84,8 +84,16 @@ package struct WaveformSlice: Sendable, Equatable {
       data.append(eight ? point.minimum / 256 : point.minimum)
       data.append(eight ? point.maximum / 256 : point.maximum)
     }
-    if measures.contains(.rms) { rms.append(eight ? Self.eightBits(point.rms) : point.rms) }
-    if measures.contains(.average) { average.append(eight ? Self.eightBits(point.average) : point.average) }
+    append(PointLoudness(rms: point.rms, average: point.average))
+  }
+
+  /// Appends the loudness of one lane of one pixel, as far as it is requested, converted to the query's bits.
+  @inline(__always)
+  mutating func append(_ loudness: PointLoudness) {
+    let eight = window.query.bits == .eight
+    let measures = window.query.measures
+    if measures.contains(.rms) { rms.append(eight ? Self.eightBits(loudness.rms) : loudness.rms) }
+    if measures.contains(.average) { average.append(eight ? Self.eightBits(loudness.average) : loudness.average) }
   }
 
   /// Sets the peaks of all pixels, on the scale of the query's bits.
@@ -96,9 +104,10 @@ package struct WaveformSlice: Sendable, Equatable {
     if measure == .rms { rms = values } else { average = values }
   }
 
-  /// Appends pixels with nothing but peaks. `write` gets the bytes of `data` and where to begin, and writes the minimum
-  /// and maximum of each lane of each pixel, on the scale of 16 bits.
+  /// Appends the peaks of pixels, if they are requested. `write` gets the bytes of `data` and where to begin, and
+  /// writes the minimum and maximum of each lane of each pixel, on the scale of 16 bits.
   mutating func appendPeaks(ofPixels count: Int, _ write: (inout MutableRawSpan, Int) -> Void) {
+    guard window.query.measures.contains(.peak) else { return }
     let start = data.count
     data.append(contentsOf: repeatElement(0, count: 2 * count * lanes))
     var numbers = data.mutableSpan
