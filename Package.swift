@@ -38,6 +38,7 @@ let package = Package(
     .systemLibrary(name: "CUTF8Proc", providers: [.apt(["libutf8proc-dev"])]),
     .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    .systemLibrary(name: "CDeflate", pkgConfig: "libdeflate", providers: [.apt(["libdeflate-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     .systemLibrary(name: "CEBUR128", pkgConfig: "libebur128", providers: [.apt(["libebur128-dev"])]),
     .systemLibrary(name: "CSeccomp", pkgConfig: "libseccomp", providers: [.apt(["libseccomp-dev"])]),
@@ -65,7 +66,8 @@ let package = Package(
     .target(name: "Terms", swiftSettings: strict),
     // The eight siblings, which never import each other.
     .target(
-      name: "HTTP", dependencies: ["Terms", "CLinux", "CZlib", "CZstd"], swiftSettings: strict + checkedInDebug),
+      name: "HTTP", dependencies: ["Terms", "CLinux", "CZlib", "CDeflate", "CZstd"],
+      swiftSettings: strict + checkedInDebug),
     .target(name: "Storage", dependencies: ["Terms", "CCrypto", "CSQLite", "CUTF8Proc"], swiftSettings: strict),
     .target(name: "PostgresStorage", dependencies: ["Terms", "Storage", "CPostgres"], swiftSettings: strict),
     .target(name: "S3Storage", dependencies: ["Terms", "Storage", "CCurl"], swiftSettings: strict),

@@ -1,3 +1,4 @@
+import CDeflate
 import CZlib
 import CZstd
 
@@ -8,25 +9,24 @@ protocol CompressionStream: AnyObject {
   func compress(_ piece: [UInt8], isLast: Bool) -> [UInt8]
 }
 
-/// One gzip member (RFC 1952).
+/// One gzip member (RFC 1952), made piece by piece.
 ///
 /// Uses an 8 KiB window and level 2. For waveforms in JSON this halves the size at 100 to 150 MB/s, with 64 KB of
 /// memory per stream instead of the 256 KB of zlib's defaults. Level 6 would be 6 % smaller but take five times as
-/// long. With `isThorough`, for content that is compressed once and sent often, it is as small as zlib makes it: the
-/// viewer's files have 131 KB instead of 144.
+/// long.
 @safe
 final class GzipStream: CompressionStream, @unchecked Sendable {
   /// At a stable address, because zlib's state points back to it.
   private let stream: UnsafeMutablePointer<z_stream>
 
-  init(isThorough: Bool = false) {
+  init() {
     unsafe stream = .allocate(capacity: 1)
     unsafe stream.initialize(to: z_stream())
-    let windowBits: Int32 = isThorough ? 15 : 13
-    let memoryLevel: Int32 = isThorough ? 8 : 6
+    let windowBits: Int32 = 13
+    let memoryLevel: Int32 = 6
     let gzipWrapper: Int32 = 16
     let status = unsafe deflateInit2_(
-      stream, isThorough ? 9 : 2, Z_DEFLATED, windowBits + gzipWrapper, memoryLevel, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
+      stream, 2, Z_DEFLATED, windowBits + gzipWrapper, memoryLevel, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
       Int32(MemoryLayout<z_stream>.size))
     precondition(status == Z_OK, "zlib has its memory and its version")
   }
@@ -57,6 +57,33 @@ final class GzipStream: CompressionStream, @unchecked Sendable {
   }
 
   private static let scratchBytes = 16 * 1024
+}
+
+extension ContentCoding {
+  /// Compresses whole content. With `isThorough`, for content that is compressed once and sent often, it becomes as
+  /// small as the coding can make it.
+  func compress(_ content: [UInt8], isThorough: Bool) -> [UInt8] {
+    switch self {
+    case .gzip: Self.gzip(content, level: isThorough ? 12 : 1)
+    case .zstd: ZstdStream(isThorough: isThorough).compress(content, isLast: true)
+    }
+  }
+
+  /// Returns one gzip member by libdeflate, which compresses only what is whole, in half of the time that zlib takes,
+  /// and makes waveforms in JSON 8 % smaller than `GzipStream` does.
+  private static func gzip(_ content: [UInt8], level: Int32) -> [UInt8] {
+    guard let compressor = unsafe libdeflate_alloc_compressor(level) else {
+      preconditionFailure("libdeflate has its memory and this level")
+    }
+    defer { unsafe libdeflate_free_compressor(compressor) }
+    let bound = unsafe libdeflate_gzip_compress_bound(compressor, content.count)
+    return unsafe content.withUnsafeBytes { content in
+      unsafe [UInt8](unsafeUninitializedCapacity: bound) { output, count in
+        count = unsafe libdeflate_gzip_compress(
+          compressor, content.baseAddress, content.count, output.baseAddress, output.count)
+      }
+    }
+  }
 }
 
 /// One Zstandard frame (RFC 8878).

@@ -67,10 +67,10 @@ enum ContentCoding: String, CaseIterable {
     return etag.hasPrefix("W/") || etag.hasSuffix(suffix) ? etag : etag.dropLast() + suffix
   }
 
-  func stream(isThorough: Bool = false) -> any CompressionStream & Sendable {
+  func stream() -> any CompressionStream & Sendable {
     switch self {
-    case .gzip: GzipStream(isThorough: isThorough)
-    case .zstd: ZstdStream(isThorough: isThorough)
+    case .gzip: GzipStream()
+    case .zstd: ZstdStream()
     }
   }
 
@@ -109,7 +109,7 @@ final class CodedForms: Sendable {
   /// Returns the form of `content`, which is always the same.
   func form(_ coding: ContentCoding, of content: [UInt8]) -> [UInt8] {
     if let known = known(coding) { return known }
-    let form = coding.stream(isThorough: isPermanent).compress(content, isLast: true)
+    let form = coding.compress(content, isThorough: isPermanent)
     made.withLock { $0[coding] = form }
     return form
   }
