@@ -99,6 +99,25 @@ private func unzstd(_ coded: [UInt8]) -> [UInt8] {
   }
 
   @Test(
+    "a handler may compress what it made on a thread of its own, and nothing compresses it again",
+    arguments: ["gzip", "zstd"])
+  func here(coding: String) async throws {
+    let text = (0..<4).flatMap { _ in long }
+    let representation = Representation(
+      body: .bytes(text), contentType: "application/json", etag: "\"v1\"", cacheControl: "no-cache")
+    let request = try HTTPRequest(method: .get, target: "/", fields: ["Accept-Encoding": coding])
+    let coded = HTTPResponse(representation, for: request).codedHere(for: request)
+    #expect(coded.fields["Content-Encoding"] == coding && coded.fields["ETag"] == "\"v1-\(coding)\"")
+    guard case .done(let again) = coded.coded(for: request) else {
+      Issue.record("compressed twice")
+      return
+    }
+    #expect(again.fields == coded.fields)
+    let bytes = try await again.body.collect()
+    #expect((coding == "gzip" ? gunzip(bytes) : unzstd(bytes)) == text)
+  }
+
+  @Test(
     "a word is found in a list, whatever its case and the blanks around it",
     arguments: [
       ("Origin", true), ("a, origin", true), (" ,\tORIGIN ,b", true), ("a,origin", true), ("origin;q=1", false),

@@ -5,8 +5,8 @@ import Synchronization
 // accepts one of them. The coded form has different bytes and so needs its own strong tag: "tag-gzip" besides "tag".
 // Conditions accept each tag for the same state of a resource, except If-Range, because ranges refer to the plain form.
 
-/// Compresses the responses of another responder if the client accepts it. What takes noticeable time isn't compressed
-/// on an event loop.
+/// Compresses the responses of another responder if the client accepts it, unless their handler has. What takes
+/// noticeable time isn't compressed on an event loop.
 package final class ContentCoder: HTTPResponder {
   private let next: any HTTPResponder
   private static let queue = DispatchQueue(label: "compression", attributes: .concurrent)
@@ -148,6 +148,15 @@ extension HTTPResponse {
     let (forms, whole) = (forms ?? CodedForms(isPermanent: false), plain)
     let work = { @Sendable in whole.with(.bytes(forms.form(coding, of: bytes)), coding) }
     return bytes.count <= ContentCoding.mostBytesOnLoop ? .done(work()) : .pending(work)
+  }
+
+  /// Returns the response with its content compressed, if the request accepts that and it is worthwhile. Compresses on
+  /// this thread, so call it where content was made that takes time: `ContentCoder` would change to another thread.
+  package func codedHere(for request: HTTPRequest) -> HTTPResponse {
+    switch coded(for: request) {
+    case .done(let coded): coded
+    case .pending(let work): work()
+    }
   }
 
   private func with(_ body: ResponseBody, _ coding: ContentCoding) -> HTTPResponse {
