@@ -66,6 +66,23 @@ final class Cache<Key: TenantKey, Version: Equatable & Sendable, Value: Sendable
     return entry.value
   }
 
+  /// Returns the current value of each key, or nil, with one look into the cache: threads that look for fifty keys one
+  /// by one wait for each other most of the time.
+  func values(of keys: [Key]) -> [Value?] {
+    let versions = keys.map(version)
+    let entries = state.withLock { state in
+      keys.map { key in
+        let young = state.young[key]
+        return (entry: young ?? state.old[key], isOld: young == nil)
+      }
+    }
+    return keys.indices.map { index in
+      guard let entry = entries[index].entry, entry.version == versions[index] else { return nil }
+      if entries[index].isOld { insert(entry.value, for: keys[index], entry.version, entry.cost) }
+      return entry.value
+    }
+  }
+
   /// Stores a value that was made after `version` was read.
   func keep(_ value: Value, for key: Key, version: Version) {
     let cost = cost(value)

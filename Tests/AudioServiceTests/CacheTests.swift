@@ -121,6 +121,21 @@ extension Cache where Key == Number {
     }
   }
 
+  @Test("many keys are looked for at once as one by one")
+  func many() {
+    let cache = bench.cache()
+    for key in 0..<20 { cache.keep(text(10) + "\(key)", for: key, version: cache.version(key)) }
+    bench.change(18)
+    let keys = (0..<22).map { Number(value: $0) }
+    let kept = (0..<22).map { $0 == 18 ? nil : cache[$0] }
+    #expect(cache.values(of: keys) == kept && kept.compactMap(\.self).count > 2)
+    // Those that are asked for stay.
+    for key in 30..<60 {
+      cache.keep(text(10), for: key, version: 0)
+      #expect(cache.values(of: [Number(value: 19)]) == [kept[19]])
+    }
+  }
+
   @Test func aValueThatIsKeptAgainCountsOnce() {
     let cache = bench.cache()
     cache.keep(text(40), for: 0, version: 0)

@@ -11,11 +11,11 @@ final class DocumentTable: Sendable {
   private let jobs: SharedDocuments<Owned<Job>, Job, JobSnapshot>
   private let recordings: SharedDocuments<Owned<Recording>, Recording, JSONDocument>
   private let live: LiveJobs
-  /// The documents of rows that lists have read. A row says itself whether its document is current.
-  private let listed = Cache<Owned<Recording>, Int, (row: Recording, bytes: [UInt8])>(limit: 2048) { _ in 0 }
+  private let listed: Cache<Owned<Recording>, UInt64, ListedRecording>
 
   init(catalog: Catalog, live: LiveJobs, work: WorkQueue, base: BasePath) {
     self.live = live
+    listed = Cache(limit: 2048) { catalog.changeCount(of: $0.id) }
     jobs = SharedDocuments(
       catalog: catalog, live: live, work: work, liveJob: { live[$0.id] },
       read: { try catalog.of($0.tenant).job($0.id) },
@@ -31,13 +31,25 @@ final class DocumentTable: Sendable {
   /// Returns the current Recording of a tenant if it's cached, or nil. Doesn't read the catalog.
   func known(_ id: RecordingID, of tenant: Tenant) -> JSONDocument? { recordings.known(Owned(id, of: tenant)) }
 
-  /// Returns the encoded Recording of a row that has just been read.
-  func bytes(of row: Recording) throws -> [UInt8] {
-    let (key, job) = (Owned(row.id, of: row.tenant), live.job(writing: row.id))
-    if job == nil, let known = listed[key], known.row == row { return known.bytes }
-    let bytes = try JSONDocument.encoded(RecordingDocument(row, live: job))
-    if job == nil { listed.keep((row, bytes), for: key, version: 0) }
-    return bytes
+  /// Returns the recordings of a tenant with these IDs, which have just been read, as a list shows them. If any isn't
+  /// cached, those of the rows that `read` returns instead: the same recordings, if nothing has changed since.
+  func list(
+    _ ids: [RecordingID], of tenant: Tenant, _ read: () throws -> [Recording]
+  ) throws -> [ListedRecording] {
+    let keys = ids.map { Owned($0, of: tenant) }
+    // Before the rows, which are finished before their jobs leave the live ones.
+    let jobs = live.jobs(writing: ids)
+    let known = listed.values(of: keys).compactMap(\.self)
+    if known.count == ids.count {
+      return try known.map { try jobs[$0.row.id] == nil ? $0 : ListedRecording($0.row, live: jobs[$0.row.id]) }
+    }
+    let versions = Dictionary(keys.map { ($0, listed.version($0)) }) { first, _ in first }
+    return try read().map { row in
+      let made = try ListedRecording(row, live: jobs[row.id])
+      let key = Owned(row.id, of: tenant)
+      if jobs[row.id] == nil, let version = versions[key] { listed.keep(made, for: key, version: version) }
+      return made
+    }
   }
 
   /// Returns the current Job, or nil if the tenant has none with that ID.
@@ -53,5 +65,17 @@ final class DocumentTable: Sendable {
   /// Returns the current Recording, or nil if the tenant has none with that ID.
   func recording(_ id: RecordingID, of tenant: Tenant) async throws -> JSONDocument? {
     try await recordings.value(Owned(id, of: tenant))
+  }
+}
+
+/// A recording in a list. It is a class because a list would otherwise copy fifty rows while others wait for the cache.
+final class ListedRecording: Sendable {
+  let row: Recording
+  /// The encoded Recording.
+  let bytes: [UInt8]
+
+  init(_ row: Recording, live: LiveJob?) throws {
+    self.row = row
+    bytes = try JSONDocument.encoded(RecordingDocument(row, live: live))
   }
 }

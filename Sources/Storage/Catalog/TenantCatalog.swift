@@ -43,6 +43,13 @@ extension TenantCatalog {
     try whole.recordings(of: tenant, limit: limit, after: place, nameContaining: query, in: order)
   }
 
+  /// Returns the IDs of the recordings that `recordings` would return. Costs a fifth of that.
+  package func recordingIDs(
+    limit: Int, after place: RecordingPlace?, nameContaining query: String?, in order: RecordingOrder
+  ) throws(StorageError) -> [RecordingID] {
+    try whole.recordingIDs(of: tenant, limit: limit, after: place, nameContaining: query, in: order)
+  }
+
   /// Inserts a recording of this tenant, its jobs, their webhooks, and the stored answer in one transaction. Throws
   /// `.noSuchRecording` if a job's source is neither this recording nor another one of the tenant.
   package func insert(
