@@ -33,10 +33,36 @@ package enum LabelPieces {
   /// Returns those labels of a run for which `isChosen` is true, without parsing them. Throws if the bytes are
   /// damaged.
   package static func bytes(_ run: [UInt8], where isChosen: [Bool]) throws(LabelsError) -> [UInt8] {
-    var chosen: [UInt8] = []
-    var (index, start, depth, isText) = (0, 0, 0, false)
-    var position = 0
-    func isWanted() -> Bool { index < isChosen.count && isChosen[index] }
+    var (chosen, index) = ([UInt8](), 0)
+    forEachElement(of: run) { element in
+      if index < isChosen.count && isChosen[index] {
+        if !chosen.isEmpty { chosen.append(ASCII.comma) }
+        chosen += run[element]
+      }
+      index += 1
+    }
+    guard index == isChosen.count else { throw try SourceText(run).error(.malformedJSON, at: run.count) }
+    return chosen
+  }
+
+  /// Returns those labels of a run for whose times, in microseconds, `isChosen` returns true, without parsing the rest.
+  /// nil if an element doesn't begin as this program writes it, or the last one has no end; parse the run then.
+  package static func bytes(_ run: [UInt8], whereTimes isChosen: (_ start: Int64, _ end: Int64) -> Bool) -> [UInt8]? {
+    var (chosen, isKnown) = ([UInt8](), true)
+    let isWhole = forEachElement(of: run) { element in
+      guard isKnown, let (start, end) = times(run.span.extracting(element)) else { return isKnown = false }
+      guard isChosen(start, end) else { return }
+      if !chosen.isEmpty { chosen.append(ASCII.comma) }
+      chosen += run[element]
+    }
+    return isKnown && isWhole ? chosen : nil
+  }
+
+  /// Calls `body` with the place of each element of a run. Returns false if the last one has no end.
+  @inline(__always)
+  @discardableResult
+  private static func forEachElement(of run: [UInt8], _ body: (Range<Int>) -> Void) -> Bool {
+    var (start, depth, isText, position) = (0, 0, false, 0)
     while position <= run.count {
       let byte = position < run.count ? run[position] : ASCII.comma
       if isText {
@@ -48,16 +74,56 @@ package enum LabelPieces {
       } else if byte == ASCII.closeBrace || byte == ASCII.closeBracket {
         depth -= 1
       } else if byte == ASCII.comma, depth == 0 {
-        if isWanted() {
-          if !chosen.isEmpty { chosen.append(ASCII.comma) }
-          chosen += run[start..<position]
-        }
-        (index, start) = (index + 1, position + 1)
+        body(start..<position)
+        start = position + 1
       }
       position += 1
     }
-    guard index == isChosen.count else { throw try SourceText(run).error(.malformedJSON, at: run.count) }
-    return chosen
+    return start == run.count + 1
+  }
+
+  /// Returns the times of an element, which begins as `WrittenLabels` writes it: with the ID, if there is one, then
+  /// with the start and the end. nil for anything else.
+  private static func times(_ element: borrowing Span<UInt8>) -> (start: Int64, end: Int64)? {
+    var position = 0
+    func skip(_ text: StaticString) -> Bool {
+      let count = text.utf8CodeUnitCount
+      guard position + count <= element.count else { return false }
+      for index in 0..<count where unsafe element[position + index] != text.utf8Start[index] { return false }
+      position += count
+      return true
+    }
+    /// Reads a number of seconds with at most six decimals as microseconds.
+    func time() -> Int64? {
+      var (value, digits, decimals) = (Int64(0), 0, -1)
+      while position < element.count {
+        let byte = element[position]
+        if byte == UInt8(ascii: "."), decimals < 0 {
+          decimals = 0
+        } else if (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte), digits < 16, decimals < 6 {
+          value = value * 10 + Int64(byte - UInt8(ascii: "0"))
+          (digits, decimals) = (digits + 1, decimals < 0 ? decimals : decimals + 1)
+        } else {
+          break
+        }
+        position += 1
+      }
+      guard digits > 0 else { return nil }
+      for _ in max(0, decimals)..<6 {
+        let (product, overflow) = value.multipliedReportingOverflow(by: 10)
+        if overflow { return nil }
+        value = product
+      }
+      return value
+    }
+    if skip("{\"id\":\"") {
+      while position < element.count, element[position] != ASCII.quote { position += 1 }
+      guard skip("\",") else { return nil }
+    } else {
+      guard skip("{") else { return nil }
+    }
+    guard skip("\"start\":"), let start = time(), skip(",\"end\":"), let end = time(), skip(",") else { return nil }
+    return (start, end)
   }
 
   /// Returns runs that follow each other as one document in the JSON format.

@@ -43,6 +43,30 @@ import Testing
     #expect(try await labels(#require(made.fields["Location"])) == Self.json)
   }
 
+  @Test("a window costs one read of the catalog, and none of the labels if the client has them")
+  func oneRead() async throws {
+    let (path, etag) = try await track()
+    for (fields, status) in [([:], 200), (["If-None-Match": etag], 304)] as [(HTTPFields, Int)] {
+      let reads = bench.catalog.readCount
+      _ = try await bench.send(.get, path + "?start=1&end=2", fields: fields, status)
+      #expect(bench.catalog.readCount == reads + 1)
+    }
+  }
+
+  @Test("a track isn't found below another recording, nor once it or its recording is deleted")
+  func elsewhere() async throws {
+    let (path, etag) = try await track()
+    let other = try bench.recording()
+    let name = try #require(path.split(separator: "/").last)
+    _ = try await bench.send(.get, "/v1/recordings/\(other.id)/labels/\(name)", 404)
+    let (second, _) = try await track()
+    _ = try await bench.send(.delete, path, fields: ["If-Match": etag], 204)
+    _ = try await bench.send(.get, path, 404)
+    _ = try await bench.send(.get, second, 200)
+    _ = try await bench.send(.delete, "/v1/recordings/\(recording.id)", 204)
+    _ = try await bench.send(.get, second, 404)
+  }
+
   @Test("the encoding of a file is found, or that of the request, and named")
   func encodings() async throws {
     let cyrillic = [UInt8]("1\n00:01 --> 00:02\n".utf8) + [0xCF, 0xF0, 0xE8, 0xE2, 0xE5, 0xF2]

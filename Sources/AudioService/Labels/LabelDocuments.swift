@@ -82,9 +82,10 @@ struct LabelWindow: Sendable {
   var end: Int64 = .max
   var text: String?
 
-  private func contains(_ label: Label) -> Bool {
-    let (first, last) = (label.start.microseconds, label.end.microseconds)
-    return first < end && (last > start || first == last && first >= start)
+  private func contains(_ label: Label) -> Bool { contains(label.start.microseconds, label.end.microseconds) }
+
+  private func contains(_ first: Int64, _ last: Int64) -> Bool {
+    first < end && (last > start || first == last && first >= start)
   }
 
   /// Whether every label of a chunk is in the window, whatever the text.
@@ -96,6 +97,7 @@ struct LabelWindow: Sendable {
       if containsAll(chunk) {
         return try chunk.matches.map { try LabelPieces.bytes(chunk.labels, where: $0) } ?? chunk.labels
       }
+      if chunk.matches == nil, let cut = LabelPieces.bytes(chunk.labels, whereTimes: contains) { return cut }
       return LabelPieces.bytes(try labels(chunk)[...])
     }
   }

@@ -137,17 +137,39 @@ struct LabelTracks: Sendable {
     let query = try QueryParameters(request, known: ["start", "end", "q", "format"])
     let format = try query.format("format", among: LabelFormat.writable) ?? acceptedFormat(request)
     let window = try window(query)
+    if let id = LabelTrackID(parameters["track"]), let owner = RecordingID(parameters["id"]),
+      let response = try await response(id, of: owner, window, format, request, caller)
+    {
+      return response
+    }
+    // The track is inherited, or there is none.
     let recording = try await context.recording(parameters, caller)
     let track = try await track(parameters["track"], of: recording, caller)
-    if let spared = HTTPResponse(sparing: representation(.empty, track, format), for: request) { return spared }
-    return try await context.labels.run(for: caller.client) {
-      guard
-        let found = try caller.catalog.labels(
-          of: track.id, from: window.start, to: window.end, containing: window.text)
-      else { throw ServiceError.noSuchLabelTrack(track.id.text) }
+    guard let response = try await response(track.id, of: track.recording, window, format, request, caller) else {
+      throw ServiceError.noSuchLabelTrack(track.id.text)
+    }
+    return response
+  }
+
+  /// Returns the response with a window of a recording's own track; nil if it has no such track. A track is deleted
+  /// together with its recording, so one transaction finds everything.
+  private func response(
+    _ id: LabelTrackID, of owner: RecordingID, _ window: LabelWindow, _ format: LabelFormat, _ request: HTTPRequest,
+    _ caller: Caller
+  ) async throws -> HTTPResponse? {
+    try await context.labels.run(for: caller.client) { () throws -> HTTPResponse? in
+      var spared: HTTPResponse?
+      let found = try caller.catalog.labels(of: id, from: window.start, to: window.end, containing: window.text) {
+        track in
+        guard track.recording == owner else { return false }
+        spared = HTTPResponse(sparing: representation(.empty, track, format), for: request)
+        return spared == nil
+      }
+      guard let found, found.track.recording == owner else { return nil }
+      if let spared { return spared }
       let content = try Self.content(found.chunks, window, format)
-      let body = ResponseBody.bytes(content.bytes)
-      return HTTPResponse(representation(body, found.track, format, leftOut: content.leftOut), for: request)
+      let whole = representation(.bytes(content.bytes), found.track, format, leftOut: content.leftOut)
+      return HTTPResponse(whole, for: request).codedHere(for: request)
     }
   }
 

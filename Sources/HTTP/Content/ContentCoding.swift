@@ -75,7 +75,7 @@ enum ContentCoding: String, CaseIterable {
   }
 
   /// Returns the coding that a request accepts and likes at least as much as any other and the plain form; zstd rather
-  /// than gzip, because it takes a quarter of the time. nil if that is the plain form.
+  /// than gzip, because it takes a little less time and room. nil if that is the plain form.
   static func accepted(by request: HTTPRequest) -> ContentCoding? {
     guard request.fields.contains("Accept-Encoding") else { return nil }
     var (gzip, zstd, any, identity): (Int?, Int?, Int?, Int?)

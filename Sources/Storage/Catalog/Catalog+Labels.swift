@@ -51,14 +51,16 @@ extension Catalog {
 
   /// Returns a track and those of its chunks that overlap a window, from `start` up to but without `end` in
   /// microseconds, and that contain a text, ignoring case; nil if there is no such track. All are from one moment.
+  /// Reads no chunks if `areNeeded` returns false for the track.
   package func labels(
     of id: LabelTrackID, from start: Int64 = 0, to end: Int64 = .max, containing text: String? = nil,
-    of tenant: Tenant? = nil
+    of tenant: Tenant? = nil, if areNeeded: (LabelTrack) -> Bool = { _ in true }
   ) throws(StorageError) -> (track: LabelTrack, chunks: [FoundLabels])? {
     let folded = text.flatMap { $0.isEmpty ? nil : NameSearch.foldLines([$0]) }
     let search = folded.map { ByteSearch(Array($0.utf8)) }
     return try read { db in
       guard let track = try Self.labelTrack(id, of: tenant, db) else { return nil }
+      guard areNeeded(track) else { return (track, []) }
       var filter = Filter()
       filter.add("series = ?", track.series)
       filter.add("start < ?", end)

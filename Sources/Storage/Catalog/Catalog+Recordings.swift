@@ -78,7 +78,7 @@ extension Catalog {
     try page("recordings.*", of: tenant, limit, after: place, query, order) { try RecordingRow(row: $0).recording }
   }
 
-  /// Returns the IDs of such a page, for a fifth of the time.
+  /// Returns the IDs of such a page, without decoding its rows.
   func recordingIDs(
     of tenant: Tenant?, limit: Int, after place: RecordingPlace?, nameContaining query: String?,
     in order: RecordingOrder
