@@ -49,6 +49,8 @@ final class Context: Sendable {
   let files: MissingFiles
   let readiness: Readiness
   let documents: DocumentTable
+  /// nil if files aren't in a folder of this machine.
+  let openAudio: OpenAudio?
   let changes: ChangeFeed
   let batches: BatchRunner
   let work: WorkQueue
@@ -149,6 +151,7 @@ final class Context: Sendable {
       counter?.count()
       if let recording = job.recording { waveforms?.jobEnded(writing: recording) }
     }
+    openAudio = media.isRemote ? nil : OpenAudio { catalog.changeCount(of: $0) }
     scrub = Scrub(
       catalog, objects, every: configuration.scrubSeconds, log: log,
       giveUp: { [waveforms] id, loss throws(StorageError) in try waveforms.giveUp(id, loss) })
@@ -158,9 +161,12 @@ final class Context: Sendable {
       streams: ClientTally(
         limit: configuration.maximumEventStreams,
         clientLimit: { [most = configuration.maximumEventStreamsPerClient] _ in most }), clock: configuration.clock)
-    catalog.whenChanged { [changes, erasure, weak waveforms] in
+    catalog.whenChanged { [changes, erasure, weak waveforms, weak openAudio] in
       media.forget($0.deleted.map(\.id))
-      if !$0.deleted.isEmpty { waveforms?.recordingsDeleted() }
+      if !$0.deleted.isEmpty {
+        waveforms?.recordingsDeleted()
+        openAudio?.removeOutdated()
+      }
       if $0.leavesTraces { erasure.note() }
       changes.post($0)
     }

@@ -10,9 +10,35 @@ import Workers
 struct AudioFiles: Sendable {
   let context: Context
 
-  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
-    -> HTTPResponse
-  {
+  @Sendable func read(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) -> HTTPAnswer {
+    reading(request, parameters, caller, isVideo: false) { try await read(request, parameters, caller, $0) }
+  }
+
+  /// `GET …/video`: the file if it has pictures, with a video's media type.
+  @Sendable func video(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) -> HTTPAnswer {
+    reading(request, parameters, caller, isVideo: true) { try await video(request, parameters, caller, $0) }
+  }
+
+  /// Where a file is kept open, and the version of its recording from before the row was read.
+  private typealias Place = (key: OpenAudio.Key, version: UInt64)
+
+  /// Responds with the file if it is open and asked for as it is, otherwise with what `read` returns.
+  private func reading(
+    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, isVideo: Bool,
+    _ read: @escaping @Sendable (Place?) async throws -> HTTPResponse
+  ) -> HTTPAnswer {
+    let query = request.target.query
+    guard let open = context.openAudio, query.isEmpty || query.count == 1 && query[0].name == "token",
+      let id = RecordingID(parameters["id"])
+    else { return .later { try await read(nil) } }
+    let key = OpenAudio.Key(recording: id, tenant: caller.tenant, isVideo: isVideo)
+    if let whole = open[key] { return .now(HTTPResponse(whole, for: request)) }
+    return .later { try await read((key, open.version(key))) }
+  }
+
+  private func read(
+    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, _ place: Place?
+  ) async throws -> HTTPResponse {
     let query = try QueryParameters(request, known: ["download", "format", "start", "end", "labels"])
     let isDownload = try query.flag("download")
     let format: Conversions.Format? = try query.choice("format")
@@ -27,7 +53,7 @@ struct AudioFiles: Sendable {
       return try await self.part(part, of: recording, request, caller)
     }
     guard let format else {
-      return try await answer(request, recording, isDownload, contentType: recording.mediaType, caller)
+      return try await answer(request, recording, isDownload, contentType: recording.mediaType, caller, place)
     }
     return try await converted(recording, to: format, isDownload, request, caller)
   }
@@ -147,15 +173,14 @@ struct AudioFiles: Sendable {
     return HTTPResponse(representation, for: request)
   }
 
-  /// `GET …/video`: the file if it has pictures, with a video's media type.
-  @Sendable func video(_ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller) async throws
-    -> HTTPResponse
-  {
+  private func video(
+    _ request: HTTPRequest, _ parameters: PathParameters, _ caller: Caller, _ place: Place?
+  ) async throws -> HTTPResponse {
     let query = try QueryParameters(request, known: ["download"])
     let isDownload = try query.flag("download")
     let recording = try await context.recording(parameters, caller)
     guard let facts = recording.mediaFacts, facts.video != nil else { throw ServiceError.noVideo(recording.id) }
-    return try await answer(request, recording, isDownload, contentType: facts.videoMediaType, caller)
+    return try await answer(request, recording, isDownload, contentType: facts.videoMediaType, caller, place)
   }
 
   /// `GET …/cover`: the picture inside the file, as it is there.
@@ -182,7 +207,8 @@ struct AudioFiles: Sendable {
   }
 
   private func answer(
-    _ request: HTTPRequest, _ recording: Recording, _ isDownload: Bool, contentType: String, _ caller: Caller
+    _ request: HTTPRequest, _ recording: Recording, _ isDownload: Bool, contentType: String, _ caller: Caller,
+    _ place: Place? = nil
   ) async throws -> HTTPResponse {
     guard let key = recording.audioKey, let sha256 = recording.sha256 else {
       throw ServiceError.notReady(recording.id)
@@ -203,7 +229,9 @@ struct AudioFiles: Sendable {
       representation.body = fetched.body(0..<fetched.length)
       representation.part = { fetched.body($0) }
     } else {
-      representation.body = .file(try await content(of: recording, key, for: caller.client))
+      let file = try await content(of: recording, key, for: caller.client)
+      representation.body = .file(file)
+      if let place { context.openAudio?.keep(file, representation, for: place.key, version: place.version) }
     }
     return HTTPResponse(representation, for: request)
   }

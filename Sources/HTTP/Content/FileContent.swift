@@ -60,6 +60,13 @@ package final class FileContent: Sendable {
     return bytes
   }
 
+  /// Whether the file, opened as a whole, still has a name and the same length. Costs a system call.
+  package var isUnchanged: Bool {
+    var status = stat()
+    guard unsafe fstat(file.descriptor, &status) == 0 else { return false }
+    return status.st_nlink > 0 && Int64(status.st_size) == offset + length
+  }
+
   var descriptor: Int32 { file.descriptor }
 }
 
