@@ -68,6 +68,22 @@ private func part(_ disposition: String) -> String {
 }
 
 @Suite struct MultipartTests {
+
+  @Test("a delimiter is found wherever it begins and wherever pieces end, among parts of itself")
+  func delimiters() throws {
+    for boundary in ["b", "--b", "abab", "----WebKitFormBoundary7MA4YWxkTrZu0gW"] {
+      let delimiter = "\r\n--" + boundary
+      for count in 0..<2 * delimiter.utf8.count {
+        let content = String(String(repeating: delimiter.dropLast() + "\r\r\n-", count: 3).prefix(count))
+        let text = "--\(boundary)\r\nContent-Disposition: form-data; name=a\r\n\r\n\(content)\(delimiter)--"
+        let bytes = Array(text.utf8)
+        let pieces = stride(from: 0, to: bytes.count, by: count + 1).map { Array(bytes[$0...].prefix(count + 1)) }
+        let (parts, ended) = try parse(pieces, boundary: boundary)
+        #expect(ended && parts.map(\.content) == [content], "\(boundary), \(count)")
+      }
+    }
+  }
+
   @Test func splittingTheBytesDoesNotChangeTheParts() throws {
     let bytes = Array(form.utf8)
     let whole = try parse([bytes])

@@ -68,6 +68,8 @@ struct MultipartParser {
   private enum Phase { case preamble, delimiterEnd, fields, content, ended }
 
   private let delimiter: [UInt8]
+  /// By byte: how far the delimiter may be moved on if its last byte falls on this one and it doesn't match there.
+  private let shifts: [Int]
   private let limits: MultipartLimits
   private var phase = Phase.preamble
   /// Starts with a CRLF that was not sent, so that a delimiter at the very start needs no special case.
@@ -81,17 +83,23 @@ struct MultipartParser {
 
   init(boundary: String, limits: MultipartLimits) {
     delimiter = Array("\r\n--\(boundary)".utf8)
+    var shifts = [Int](repeating: delimiter.count, count: 256)
+    for (index, byte) in delimiter.dropLast().enumerated() { shifts[Int(byte)] = delimiter.count - 1 - index }
+    self.shifts = shifts
     self.limits = limits
   }
 
   var hasEnded: Bool { phase == .ended }
 
   mutating func append(_ piece: [UInt8]) {
-    if start > 0 {
+    // Mostly nothing is left of the piece before, and nothing is copied.
+    if start == buffer.count {
+      buffer = piece
+    } else {
       buffer.removeFirst(start)
-      start = 0
+      buffer.append(contentsOf: piece)
     }
-    buffer.append(contentsOf: piece)
+    start = 0
   }
 
   /// Returns the next event.
@@ -181,6 +189,7 @@ struct MultipartParser {
     let (found, safe) = search()
     let end = found ?? safe
     if end > start {
+      if start == 0, end == buffer.count { return .content(takeBuffer()) }
       let content = Array(buffer[start..<end])
       start = end
       if found != nil { finishPart() }
@@ -198,14 +207,22 @@ struct MultipartParser {
     owesPartEnd = true
   }
 
-  /// Returns where the delimiter begins, or else how much of the buffer certainly precedes it.
+  private mutating func takeBuffer() -> [UInt8] {
+    defer { buffer = [] }
+    return buffer
+  }
+
+  /// Returns where the delimiter begins, or else how much of the buffer certainly precedes it. Looks at few bytes of
+  /// the content (Source: Horspool, "Practical fast searching in strings", 1980).
   private func search() -> (found: Int?, safe: Int) {
-    let bytes = buffer.span
+    let (bytes, shifts) = (buffer.span, shifts.span)
     var index = start
+    while index + delimiter.count <= bytes.count {
+      if matchesDelimiter(at: index, partially: false) { return (index, index) }
+      index += shifts[Int(bytes[index + delimiter.count - 1])]
+    }
     while index < bytes.count {
-      if bytes[index] == ASCII.carriageReturn, matchesDelimiter(at: index, partially: true) {
-        return bytes.count - index >= delimiter.count ? (index, index) : (nil, index)
-      }
+      if matchesDelimiter(at: index, partially: true) { return (nil, index) }
       index += 1
     }
     return (nil, bytes.count)
