@@ -68,7 +68,8 @@ let package = Package(
     .target(
       name: "HTTP", dependencies: ["Terms", "CLinux", "CZlib", "CDeflate", "CZstd"],
       swiftSettings: strict + checkedInDebug),
-    .target(name: "Storage", dependencies: ["Terms", "CCrypto", "CSQLite", "CUTF8Proc"], swiftSettings: strict),
+    .target(
+      name: "Storage", dependencies: ["Terms", "CLinux", "CCrypto", "CSQLite", "CUTF8Proc"], swiftSettings: strict),
     .target(name: "PostgresStorage", dependencies: ["Terms", "Storage", "CPostgres"], swiftSettings: strict),
     .target(name: "S3Storage", dependencies: ["Terms", "Storage", "CCurl"], swiftSettings: strict),
     .target(name: "Labels", dependencies: ["Terms"], swiftSettings: strict + computing),

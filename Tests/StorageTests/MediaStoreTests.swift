@@ -53,6 +53,17 @@ import Testing
     #expect(try FileSystem.names(in: store.recordings).isEmpty)
   }
 
+  @Test("a large file is whole, although the disk begins to write it along the way")
+  func largeFile() throws {
+    let file = try store.receive()
+    for number in 0..<40 { try file.append([UInt8](repeating: UInt8(number), count: 1 << 20).span) }
+    let digest = file.digest()
+    let stored = try store.objects.adopt(file, as: RecordingID(), name: "audio.wav")
+    #expect(stored.bytes == 40 << 20 && stored.sha256 == digest)
+    let found = try FileDescriptor(path: store.path(of: stored.key), flags: O_RDONLY).digest()
+    #expect(found.bytes == stored.bytes && found.sha256 == digest)
+  }
+
   @Test("a discarded file leaves nothing")
   func discard() throws {
     let file = try store.receive()

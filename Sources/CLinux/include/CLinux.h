@@ -19,6 +19,7 @@ int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
 int pipe2(int descriptors[2], int flags);
 int sync_file_range(int descriptor, off_t offset, off_t count, unsigned int flags);
 #ifndef SYNC_FILE_RANGE_WRITE
+#define SYNC_FILE_RANGE_WAIT_BEFORE 1
 #define SYNC_FILE_RANGE_WRITE 2
 #endif
 

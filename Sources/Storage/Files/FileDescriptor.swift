@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// An open file, closed when its owner is destroyed. Every call blocks.
@@ -110,6 +111,20 @@ import Glibc
   borrowing func sync() throws(StorageError) {
     guard fsync(number) == 0 else { throw StorageError(errno: errno, "fsync", path) }
     FileOperationLog.note(.sync(path))
+  }
+
+  /// Has the disk begin to write a part of the file, and waits until it has written `earlier`, for which this was
+  /// called before. Makes nothing durable, but leaves little for `sync` to wait for. Must not be retried either: a
+  /// failure that it throws isn't reported by `sync` any more.
+  borrowing func writeBack(_ bytes: Range<Int64>, after earlier: Range<Int64>) throws(StorageError) {
+    for (range, flag) in [(bytes, SYNC_FILE_RANGE_WRITE), (earlier, SYNC_FILE_RANGE_WAIT_BEFORE)]
+    where !range.isEmpty {
+      let result = sync_file_range(number, off_t(range.lowerBound), off_t(range.count), UInt32(flag))
+      // Where it can't be done, it isn't needed.
+      guard result == 0 || [ENOSYS, EINVAL, ESPIPE].contains(errno) else {
+        throw StorageError(errno: errno, "sync_file_range", path)
+      }
+    }
   }
 
   /// Returns the identity of the open file, even if it has been unlinked.
