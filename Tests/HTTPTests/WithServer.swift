@@ -3,7 +3,7 @@ import Testing
 @testable import HTTP
 
 /// Answers with a closure.
-private struct Answering: HTTPResponder {
+struct Answering: HTTPResponder {
   let body: @Sendable (HTTPRequest) async throws -> HTTPResponse
 
   func respond(to request: HTTPRequest) -> HTTPAnswer {
