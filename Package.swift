@@ -225,7 +225,8 @@ let package = Package(
     .executableTarget(
       name: "FailingProgram", path: "Tests/FailingProgram", linkerSettings: [.unsafeFlags(["-static-stdlib"])]),
     .executableTarget(
-      name: "Benchmarks", dependencies: ["AudioIO", "Waveform", "CSndfile"], path: "Tests/Benchmarks",
+      name: "Benchmarks", dependencies: ["AudioIO", "Storage", "Terms", "Waveform", "CSndfile"],
+      path: "Tests/Benchmarks",
       exclude: ["denoise.md", "changing-noise.py", "noise-levels.sh", "Anchors"],
       swiftSettings: strict),
   ],

@@ -12,6 +12,8 @@ struct Client {
     let body: [UInt8]
     /// Seconds from the first byte sent to the last received.
     let seconds: Double
+    /// Seconds of these from the last byte sent on.
+    let waitSeconds: Double
 
     /// Returns the text after `"name":` up to the next comma or brace: enough for ids, states, and numbers.
     func member(_ name: String) -> String? {
@@ -79,14 +81,16 @@ struct Client {
       ["\(method) \(target) HTTP/1.1", "Host: localhost", "Content-Length: \(length)", "Connection: close"] + fields
     try write(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8), to: connection)
     try body { try write($0, to: connection) }
+    let sent = ContinuousClock.now
     let received = try readAll(connection)
-    let seconds = (ContinuousClock.now - start) / .seconds(1)
-    guard let end = received.firstRange(of: Array("\r\n\r\n".utf8)), received.count > 12,
+    let end = ContinuousClock.now
+    guard let headEnd = received.firstRange(of: Array("\r\n\r\n".utf8)), received.count > 12,
       let status = Int(String(decoding: received[9..<12], as: UTF8.self))
     else { throw BenchmarkFailure(what: "no HTTP answer to \(method) \(target)") }
     return Answer(
-      status: status, head: String(decoding: received[..<end.lowerBound], as: UTF8.self),
-      body: Array(received[end.upperBound...]), seconds: seconds)
+      status: status, head: String(decoding: received[..<headEnd.lowerBound], as: UTF8.self),
+      body: Array(received[headEnd.upperBound...]), seconds: (end - start) / .seconds(1),
+      waitSeconds: (end - sent) / .seconds(1))
   }
 
   func connect() throws -> Int32 {

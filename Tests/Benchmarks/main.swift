@@ -1,7 +1,7 @@
 // Measures the service and prints each figure with its baseline or bound.
 //
 //   Benchmarks BINARY [--seconds N] [--folder DIR] [--minutes N]
-//              [--part main|waveforms|denoise|http|uploads|tiny|labels|viewer]
+//              [--part main|waveforms|denoise|http|uploads|tiny|starts|labels|viewer]
 //
 // Seconds are the length of the measured recording: 600 or more, in tens; 7200 by default. Minutes are how long the
 // viewer is scrolled, by default 1. BINARY is the release build of `stillwave`. Nothing else should run on the machine.
@@ -21,6 +21,7 @@ let parts: [(name: String, run: (String) throws -> Int)] = [
   ("http", { try HTTPLoad(binary: $0, folder: folder, seconds: seconds).run() }),
   ("uploads", { try UploadLoad(binary: $0, folder: folder, seconds: seconds).run() }),
   ("tiny", { try TinyUploads(binary: $0, folder: folder).run() }),
+  ("starts", { try StartFigures(binary: $0, folder: folder).run() }),
   ("labels", { try LabelFigures(binary: $0, folder: folder).run() }),
   ("viewer", { try ViewerBudget(binary: $0, minutes: minutes).run() }),
 ]

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The processor time of one long upload, direct and resumable, compared with nginx, which stores the same bytes in a
-/// file, and `openssl`, which hashes that file.
+/// The processor time of one long upload, direct, as a form and resumable, compared with nginx, which stores the same
+/// bytes in a file, and `openssl`, which hashes that file; and how long the client waits after its last byte.
 ///
 /// Only the servers and `openssl` count: not the client, nor the service's workers, which read the recording later.
 /// Unlike nginx, the service also waits until the bytes are on disk.
@@ -31,11 +31,19 @@ struct UploadLoad {
       title:
         "\nUploads of \(gigabytes) GB, CPU / nginx to a file + openssl's SHA-256 (medians of \(Self.rounds), range)")
     let before = MemoryWatch.anonymous(server.processIdentifier)
-    var (anchor, direct, resumable): ([Double], [Double], [Double]) = ([], [], [])
+    var (anchor, direct, form, resumable): ([Double], [Double], [Double], [Double]) = ([], [], [], [])
+    var waits: [[Double]] = [[], []]
     for _ in 0..<Self.rounds {
       anchor.append(try storeAndHash(nginx))
-      direct.append(try measure(server) { try upload(to: server) })
+      direct.append(try measure(server) { try upload(to: server, &waits[0]) })
+      form.append(try measure(server) { try upload(to: server, asForm: true, &waits[1]) })
       resumable.append(try measure(server) { try resume(to: server) })
+    }
+    let ratios = zip(form, direct).map { $0 / $1 }
+    table.row("form / direct upload", spread(ratios), "goal ≤ \(Self.goal) ×", median(ratios) <= Self.goal)
+    for (name, seconds) in zip(["direct", "form"], waits) {
+      let wait = median(seconds)
+      table.row("last byte to answer, \(name)", "\(rounded(wait)) s", "goal ≤ 0.3 s", wait <= 0.3)
     }
     for (name, figures) in [("direct upload", direct), ("resumable upload", resumable)] {
       let ratios = zip(figures, anchor).map { $0 / $1 }
@@ -96,12 +104,27 @@ struct UploadLoad {
     return spent
   }
 
-  private func upload(to server: Server) throws -> String {
+  private func upload(to server: Server, asForm: Bool = false, _ waits: inout [Double]) throws -> String {
+    let boundary = "----WebKitFormBoundary7MA4YWxkTrZu0gWx"
+    let (head, tail) =
+      asForm
+      ? (
+        "--\(boundary)\r\nContent-Disposition: form-data; name=\"file\"; filename=\"bench.wav\"\r\n\r\n",
+        "\r\n--\(boundary)--"
+      )
+      : ("", "")
     let answer = try server.client.send(
-      "POST", "/v1/recordings?name=bench.wav", length: byteCount, body: sendRecording)
+      "POST", "/v1/recordings?name=bench.wav", length: byteCount + Int64(head.utf8.count + tail.utf8.count),
+      fields: asForm ? ["Content-Type: multipart/form-data; boundary=\(boundary)"] : []
+    ) { send in
+      try send(Array(head.utf8))
+      try sendRecording(send)
+      try send(Array(tail.utf8))
+    }
     guard answer.status == 201, let id = answer.member("id") else {
       throw BenchmarkFailure(what: "the upload was answered \(answer.status)")
     }
+    waits.append(answer.waitSeconds)
     return id
   }
 
