@@ -61,6 +61,8 @@ final class Context: Sendable {
   let erasure: Erasure
   let deletionClock: DeletionClock
   let scrub: Scrub
+  /// nil if other processes use the media, too.
+  let tending: Tending?
   let jobMeter: MeteredJobLog
 
   init(
@@ -152,9 +154,14 @@ final class Context: Sendable {
       if let recording = job.recording { waveforms?.jobEnded(writing: recording) }
     }
     openAudio = media.isRemote ? nil : OpenAudio { catalog.changeCount(of: $0) }
+    let giveUp: @Sendable (RecordingID, WaveformLoss) throws(StorageError) -> Void = {
+      [waveforms] id, loss throws(StorageError) in try waveforms.giveUp(id, loss)
+    }
+    let ownFolder = catalog.isShared ? nil : media.folder
+    tending = ownFolder.map { [files] in Tending(catalog, $0, files, log, giveUp: giveUp) }
     scrub = Scrub(
       catalog, objects, every: configuration.scrubSeconds, log: log,
-      giveUp: { [waveforms] id, loss throws(StorageError) in try waveforms.giveUp(id, loss) })
+      tending: tending, giveUp: giveUp)
     // The store compares what is in a bucket.
     if media.bucket == nil { jobMeter.whenBegun { [scrub] in scrub.jobBegan(on: $0.recording) } }
     changes = ChangeFeed(
