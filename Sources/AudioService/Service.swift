@@ -23,15 +23,13 @@ package final class Service: Sendable {
   private let storage: OpenStorage
 
   /// Returns once the server of the catalog that nodes share accepts connections, and at once without such a catalog:
-  /// after a power cut, a node may be there before its database.
-  package static func waitForCatalog(_ configuration: Configuration, logger: Logger) async throws {
-    guard let url = configuration.cluster.catalogURL else { return }
+  /// after a power cut, a node may be there before its database. See `PostgresMigrator.waitForServer`.
+  package static func waitForCatalog(
+    _ configuration: Configuration, logger: Logger, pause: (Double) async -> Bool
+  ) async throws -> Bool {
+    guard let url = configuration.cluster.catalogURL else { return true }
     let settings = PostgresSettings(address: try PostgresAddress(url))
-    let clock = configuration.clock
-    _ = try await PostgresSchema.migrator.waitForServer(settings) { seconds in
-      try? await clock.sleep(seconds)
-      return true
-    } report: { reason in
+    return try await PostgresSchema.migrator.waitForServer(settings, pause: pause) { reason in
       ServiceLog(logger).failure("the catalog's server can't be reached; the start waits for it", ["reason": reason])
     }
   }
@@ -57,9 +55,20 @@ package final class Service: Sendable {
     watcher = AccessWatcher(context)
     // Makes a write beyond the file size limit fail instead of ending the process.
     _ = signal(SIGXFSZ, SIG_IGN)
-    var http = HTTPServerConfiguration(configuration)
+    var http = HTTPServerConfiguration()
+    http.host = configuration.host
+    http.port = configuration.port
+    http.limits = configuration.httpLimits
+    http.clock = configuration.clock
+    http.client = { [proxies = configuration.trustedProxies] peer in
+      Client.connecting(from: peer.host, trusting: proxies)?.key
+    }
+    http.responseFields = [
+      "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": configuration.corsOrigins.resourcePolicy,
+    ]
     // A token in a page's address must not reach the sites that the page links to.
     if access.hasKeys { http.responseFields["Referrer-Policy"] = "no-referrer" }
+    http.refusal = refusal(configuration)
     IdleMemory.boundKept()
     let idleMemory = IdleMemory(configuration.clock) {
       catalog.releaseMemory()
@@ -91,7 +100,7 @@ package final class Service: Sendable {
     context.metrics.watch { [weak server] in server?.statistics ?? ServerStatistics() }
     // What lies in a shared folder may be another node's work.
     if !storage.isShared, let store = storage.media.folder {
-      Self.settle(context, catalog, store, storage)
+      Self.settle(context, catalog, store, verified: storage.isVerified)
     }
   }
 
@@ -120,12 +129,11 @@ package final class Service: Sendable {
   }
 
   /// Removes what earlier runs left unfinished, and restores what the catalog has lost.
-  private static func settle(_ context: Context, _ catalog: Catalog, _ store: MediaStore, _ storage: OpenStorage) {
-    if !storage.isVerified {
+  private static func settle(_ context: Context, _ catalog: Catalog, _ store: MediaStore, verified: Bool) {
+    if !verified {
       context.log.notice("the catalog is too large to be checked at the start: nothing is removed based on it", [:])
     }
-    let report = Reconciliation(catalog: catalog, store: store).run(
-      verified: storage.isVerified, wasClosed: storage.wasClosed)
+    let report = Reconciliation(catalog: catalog, store: store).run(verified: verified)
     catalog.startReport.withLock { $0 = report }
     do {
       let lost = try LostParts(catalog: catalog, store: store).settle()
@@ -162,6 +170,23 @@ package final class Service: Sendable {
         "uploads": "\(report.incoming + report.uploads)", "recordings": "\(report.recordings)",
         "jobs": "\(report.jobs)",
       ])
+  }
+
+  /// Runs after the start, because many recordings take a while.
+  private static func tendFolders(_ context: Context, _ catalog: Catalog, _ store: MediaStore, verified: Bool) {
+    do {
+      // Jobs are running, so a file may be lent to a running ffmpeg as well as to one left by a killed run.
+      let report = try Reconciliation(catalog: catalog, store: store)
+        .tendFolders(verified: verified, isLent: TemporaryAccess.settle)
+      if report.corrected > 0 {
+        context.log.failure("damaged rows were written again from the folders", ["recordings": "\(report.corrected)"])
+      }
+      if report.removed > 0 {
+        context.log.notice("removed conversions that the catalog doesn't know", ["files": "\(report.removed)"])
+      }
+    } catch {
+      context.log.failure("the recordings' folders could not be searched", ["error": logText(error)])
+    }
   }
 
   /// Removes files that the catalog has recorded as no longer needed, then again every hour. Runs after the start, when
@@ -208,14 +233,25 @@ package final class Service: Sendable {
     return collects
   }
 
+  /// Runs after the start for the same reason.
+  private static func lookForMissingFiles(_ context: Context) {
+    do {
+      let report = try context.files.sweep(giveUp: context.waveforms.giveUp)
+      guard report.sounds + report.waveforms > 0 else { return }
+      context.log.failure(
+        "files are missing", ["sounds": "\(report.sounds)", "waveforms": "\(report.waveforms)"])
+    } catch {
+      context.log.failure("the files could not be compared with the catalog", ["error": logText(error)])
+    }
+  }
+
   /// Answers a request without a socket, for tests in the same process.
   package func respond(to request: HTTPRequest) async throws -> HTTPResponse {
     try await responder.respond(to: request).response
   }
 
-  /// Restarts unfinished jobs and listens, in place of `entrance` if there is one. Returns the address, for example
-  /// `127.0.0.1:8080`.
-  package func start(inPlaceOf entrance: Entrance? = nil) throws -> String {
+  /// Restarts unfinished jobs and listens. Returns the address, for example `127.0.0.1:8080`.
+  package func start() throws -> String {
     catalog.listenToOthers(
       { [context] heard in
         if case .anything = heard {
@@ -241,10 +277,12 @@ package final class Service: Sendable {
     _ = try context.deletionClock.time()
     context.uploads.keepRemovingExpired()
     try startOperatorsServer()
-    let address = try entrance.map { try server.start(inPlaceOf: $0.server) } ?? server.start()
+    let address = try server.start()
     context.storeWork.start { [context, catalog, storage] in
       if storage.isVerified { Self.collectGarbage(context, catalog) }
-      context.tending?.start()
+      guard !storage.isShared, let store = storage.media.folder else { return }
+      Self.tendFolders(context, catalog, store, verified: storage.isVerified)
+      Self.lookForMissingFiles(context)
     }
     // An earlier run may have ended between a deletion and its erasure.
     context.erasure.note()

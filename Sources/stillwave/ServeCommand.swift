@@ -56,11 +56,12 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
     _ = signal(SIGHUP, SIG_IGN)
     let service: Service
     do {
-      let entrance = try Entrance(configuration)
-      try await Service.waitForCatalog(configuration, logger: logger)
+      let isThere = try await Service.waitForCatalog(configuration, logger: logger) { seconds in
+        await !termination.hasCome(within: seconds)
+      }
+      guard isThere else { return JSONLogHandler.flush(within: 1) }
       service = try Service(configuration, logger: logger, logRequest: JSONLogHandler.request)
-      termination.serviceIsOpen()
-      let address = try service.start(inPlaceOf: entrance)
+      let address = try service.start()
       writeAll(Array("Stillwave listens on http://\(address)\n".utf8), to: STDOUT_FILENO)
     } catch {
       logger.critical("could not start", metadata: ["error": "\(Service.words(forFailedStart: error))"])
@@ -96,17 +97,16 @@ struct ServeCommand: AsyncParsableCommand, Sendable {
   }
 }
 
-/// Handles SIGTERM and SIGINT from its creation on. Until the service is open, a signal ends the process at once: what
-/// happens before survives a crash, and takes long if the catalog is large or its database isn't there. Later, ends the
-/// process itself if the service takes longer than `patienceSeconds` to stop: a worker that can't be killed, or a
-/// thread that never returns from the catalog, must not keep it alive.
+/// Handles SIGTERM and SIGINT from its creation on, so that a service that has printed its address can be stopped. Ends
+/// the process itself if that takes longer than `patienceSeconds`: a worker that can't be killed, or a thread that
+/// never returns from the catalog, must not keep it alive.
 private struct Termination {
-  private final class Phase: Sendable {
-    let isOpening = Atomic(true)
+  private final class Arrival: Sendable {
+    let hasCome = Atomic(false)
   }
 
   private let signals: AsyncStream<Int32>
-  private let phase = Phase()
+  private let arrival = Arrival()
   private let sources: [any DispatchSourceSignal]
 
   init(patienceSeconds: Double, logger: Logger) {
@@ -114,15 +114,11 @@ private struct Termination {
     // Serial, so that it gets a thread even when blocked work has taken all threads of shared queues.
     let queue = DispatchQueue(label: "termination")
     self.signals = signals
-    sources = [SIGTERM, SIGINT].map { [phase] number in
+    sources = [SIGTERM, SIGINT].map { [arrival] number in
       _ = signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
       source.setEventHandler {
-        if phase.isOpening.load(ordering: .relaxed) {
-          logger.notice("stopped before the start had ended")
-          JSONLogHandler.flush(within: 1)
-          _exit(EXIT_SUCCESS)
-        }
+        arrival.hasCome.store(true, ordering: .relaxed)
         continuation.yield(number)
         Clock.system.after(patienceSeconds, on: queue) {
           logger.critical("the service did not stop in time", metadata: ["seconds": "\(Int(patienceSeconds))"])
@@ -135,8 +131,12 @@ private struct Termination {
     }
   }
 
-  /// From now on, a signal is waited for.
-  func serviceIsOpen() { phase.isOpening.store(false, ordering: .relaxed) }
+  /// Whether a signal has arrived, which may still take some seconds.
+  func hasCome(within seconds: Double) async -> Bool {
+    let (clock, end) = (Clock.system, Clock.system.instant(after: seconds))
+    while !arrival.hasCome.load(ordering: .relaxed), clock.now < end { try? await clock.sleep(0.1) }
+    return arrival.hasCome.load(ordering: .relaxed)
+  }
 
   /// Returns once a signal has arrived.
   func wait() async {

@@ -20,7 +20,7 @@ import Testing
   }
 
   private func sweep(_ bench: TestBench) throws -> MissingFiles.Report {
-    try bench.context.files.sweep(bench.catalog.recordings(limit: 99), giveUp: bench.context.waveforms.giveUp)
+    try bench.context.files.sweep(giveUp: bench.context.waveforms.giveUp)
   }
 
   /// Missing, truncated, empty, and longer than before.
@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test(arguments: faults.flatMap { code, contents in contents.map { (code, $0) } })
-  func aLookMarksMissingFilesAndUnmarksRestoredOnes(code: String, content: String?) async throws {
+  func theStartMarksMissingFilesAndUnmarksRestoredOnes(code: String, content: String?) async throws {
     let bench = try TestBench()
     let (whole, lost) = (try bench.recording(), try bench.recording())
     #expect(try sweep(bench) == MissingFiles.Report())

@@ -12,15 +12,11 @@ import Webhooks
 
 /// The service as a whole, and clients' view of a running job.
 @Suite struct ServiceTests {
-  private func configuration(in folder: TemporaryFolder) -> Configuration {
+  private func service(in folder: TemporaryFolder) throws -> Service {
     var configuration = Configuration()
     configuration.dataDirectory = folder.path + "/data"
     configuration.port = 0
-    return configuration
-  }
-
-  private func service(in folder: TemporaryFolder) throws -> Service {
-    try Service(configuration(in: folder), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    return try Service(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
   }
 
   @Test func aServiceStartsOnAPortOfItsOwnAndStops() async throws {
@@ -31,27 +27,6 @@ import Webhooks
     #expect(response.status == .ok)
     await service.stop()
     withExtendedLifetime(folder) {}
-  }
-
-  @Test("while the service starts, its address answers that it lives and is starting; then the service takes it over")
-  func entrance() async throws {
-    let folder = try TemporaryFolder()
-    var configuration = configuration(in: folder)
-    configuration.basePath = try #require(BasePath("/audio"))
-    let responder = StartingResponder(configuration)
-    for path in ["/healthz", "/audio/healthz"] {
-      let health = try await responder.respond(to: try HTTPRequest(method: .get, target: path)).response
-      #expect(health.status == .ok && health.body.bytesAtHand == Array(#"{"status":"starting"}"#.utf8))
-    }
-    for path in ["/readyz", "/v1/recordings", "/audio/"] {
-      let response = try await responder.respond(to: try HTTPRequest(method: .get, target: path)).response
-      #expect(response.status == .serviceUnavailable && response.fields["Retry-After"] == "1")
-      #expect(String(decoding: try await response.body.collect(), as: UTF8.self).contains(#""code":"starting""#))
-    }
-    let entrance = try Entrance(configuration)
-    let service = try service(in: folder)
-    #expect(try service.start(inPlaceOf: entrance) == entrance.address)
-    await service.stop()
   }
 
   @Test func leftoversOfACrashAreRemovedAtTheStart() throws {

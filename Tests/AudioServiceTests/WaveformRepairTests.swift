@@ -203,12 +203,11 @@ import Waveform
     #expect(try await get(bench, target + "/waveform", .post).status == 410)
   }
 
-  @Test("a look at the files has missing ones rebuilt")
-  func found() async throws {
+  @Test("the start rebuilds missing ones")
+  func atTheStart() async throws {
     let (bench, recording, path) = try bench()
     try Damage.removed.happen(to: path)
-    let report = try bench.context.files.sweep(
-      bench.catalog.recordings(limit: 99), giveUp: bench.context.waveforms.giveUp)
+    let report = try bench.context.files.sweep(giveUp: bench.context.waveforms.giveUp)
     #expect(report == MissingFiles.Report(sounds: 0, waveforms: 1))
     let job = try #require(try bench.catalog.jobs(limit: 9).first)
     #expect(try await bench.finished(job.id).state == .succeeded)
@@ -267,7 +266,7 @@ import Waveform
 
   @Test(
     "a missing or truncated working copy is rebuilt with its waveform", arguments: [nil, "cop", ""], [true, false])
-  func workingCopy(content: String?, isLookedFor: Bool) async throws {
+  func workingCopy(content: String?, isFoundAtTheStart: Bool) async throws {
     let (bench, _, _) = try bench(
       script: """
         cp "$folder/good" "$pyramid"; printf copy > "${pyramid%.pyramid}.working"
@@ -280,10 +279,8 @@ import Waveform
     } else {
       try FileManager.default.removeItem(atPath: path)
     }
-    if isLookedFor {
-      #expect(
-        try bench.context.files.sweep(bench.catalog.recordings(limit: 99), giveUp: bench.context.waveforms.giveUp)
-          .waveforms == 1)
+    if isFoundAtTheStart {
+      #expect(try bench.context.files.sweep(giveUp: bench.context.waveforms.giveUp).waveforms == 1)
     } else {
       #expect(try await get(bench, "/v1/recordings/\(recording.id)/waveform?scale=16&end=1").isEmpty)
     }

@@ -82,7 +82,7 @@ class Node:
         connection = self.connect(2)
         with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
             connection.request("GET", "/healthz")
-            return b'"ok"' in connection.getresponse().read()
+            return connection.getresponse().status == 200
         return False
 
     def wait(self, seconds=60):

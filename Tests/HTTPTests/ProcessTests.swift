@@ -46,36 +46,6 @@ private func waiting(
     }
   }
 
-  @Test func aServerTakesTheSocketOfAnotherThatFinishesItsRequests() async throws {
-    let (started, gate) = (Signal(), Signal())
-    let configuration = configured { ($0.loopCount, $0.port) = (1, 0) }
-    let handler: @Sendable (HTTPRequest) async throws -> HTTPResponse = { _ in
-      started.give()
-      await gate.wait()
-      return text("finished")
-    }
-    let replaced = HTTPServer(configuration, responder: Answering(body: handler))
-    let port = try replaced.start().port
-    let (idle, busy) = (try WireClient(port: port), try WireClient(port: port))
-    try busy.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-    await started.wait()
-    let server = HTTPServer(configuration, responder: Answering(body: echo))
-    #expect(try server.start(inPlaceOf: replaced).port == port)
-    #expect(throws: HTTPServerError.notStarted) {
-      try HTTPServer(configuration, responder: Answering(body: echo)).start(inPlaceOf: replaced)
-    }
-    #expect(try idle.readToEnd() == "")
-    let next = try WireClient(port: port)
-    try next.send("GET /next HTTP/1.1\r\nHost: a\r\n\r\n")
-    #expect(try next.answer().body == "/next")
-    gate.give()
-    let answer = try busy.answer()
-    #expect(answer.body == "finished" && answer.field("Connection") == "close")
-    #expect(try busy.readToEnd() == "")
-    await server.stop(within: 0)
-    #expect(throws: WireClient.WireError.self) { try WireClient(port: port) }
-  }
-
   @Test func aStoppingServerCancelsRequestsThatTakeTooLong() async throws {
     let started = Signal()
     let cancelled = Signal()

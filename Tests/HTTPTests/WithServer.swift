@@ -3,7 +3,7 @@ import Testing
 @testable import HTTP
 
 /// Answers with a closure.
-struct Answering: HTTPResponder {
+private struct Answering: HTTPResponder {
   let body: @Sendable (HTTPRequest) async throws -> HTTPResponse
 
   func respond(to request: HTTPRequest) -> HTTPAnswer {

@@ -46,7 +46,7 @@ class Service:
         self.process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output, env=environment)
         end = time.monotonic() + 60
-        while b'"ok"' not in self.ask("GET", "/healthz")[2]:
+        while self.ask("GET", "/healthz")[0] != 200:
             if self.process.poll() is not None or time.monotonic() > end:
                 self.kill()
                 self.output.seek(0)

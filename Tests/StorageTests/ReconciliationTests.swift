@@ -136,27 +136,6 @@ import Testing
     #expect(store.described(id) == recording)
   }
 
-  @Test("after a crash, a start removes every mark beside a row; after an orderly stop, none is looked for")
-  func marks() throws {
-    let ids = try ["one", "two", "three"].map { try upload($0).id }
-    for id in ids.dropFirst() { try write("", to: store.folder(of: id) + "/" + MediaStore.marker) }
-    #expect(!Catalog.wasClosed(path: store.catalogPath))
-    try catalog.checkpoint()
-    #expect(Catalog.wasClosed(path: store.catalogPath))
-    #expect(Reconciliation(catalog: catalog, store: store).run(verified: true, wasClosed: true) == SweepReport())
-    #expect(try files(of: ids[1]).contains(MediaStore.marker))
-    #expect(start() == SweepReport())
-    for id in ids { #expect(try files(of: id) == ["audio.wav", "recording.json"]) }
-  }
-
-  @Test("a mark that is left beside a row is removed when the recording is tended")
-  func leftMark() throws {
-    let id = try upload("sound").id
-    try write("", to: store.folder(of: id) + "/" + MediaStore.marker)
-    #expect(try tend(id) == TendingReport())
-    #expect(try files(of: id) == ["audio.wav", "recording.json"])
-  }
-
   @Test("a recording's lost row is completely restored from its folder")
   func adoption() throws {
     var recording = try upload("sound")
@@ -357,8 +336,7 @@ import Testing
     let (damaged, undescribed) = (try upload("sound"), try upload("other"))
     try write("{", to: descriptionPath(of: undescribed.id))
     try SQLiteConnection(store.catalogPath).run("UPDATE recordings SET bytes = 7 WHERE id = ?", [damaged.id.text])
-    #expect(try tend(damaged.id) == TendingReport(corrected: 1))
-    #expect(try tend(undescribed.id) == TendingReport())
+    #expect(try tend() == TendingReport(corrected: 1))
     #expect(try catalog.recording(damaged.id) == damaged)
     #expect(store.described(undescribed.id) == undescribed)
   }
@@ -377,31 +355,27 @@ import Testing
     let older = try olderCatalog()
     #expect(start(with: older).adopted == 1)
     #expect(try older.recording(first.id) == first)
-    #expect(try tend(first.id, in: older) == TendingReport())
+    #expect(try Reconciliation(catalog: older, store: store).tendFolders(verified: true) == TendingReport())
     let last = try #require(try older.recording(first.id))
     #expect(try last.version > second.version && files(of: first.id) == ["audio.wav", "recording.json"])
     #expect(store.described(first.id) == last)
   }
 
-  private func tend(
-    _ id: RecordingID, in other: Catalog? = nil, verified: Bool = true, isLent: (String) -> Bool = { _ in false }
-  ) throws -> TendingReport {
-    try Reconciliation(catalog: other ?? catalog, store: store).tend(id, verified: verified, isLent: isLent)
+  private func tend(verified: Bool = true, isLent: (String) -> Bool = { _ in false }) throws -> TendingReport {
+    try Reconciliation(catalog: catalog, store: store).tendFolders(verified: verified, isLent: isLent)
   }
 
   @Test("files that others may read become private, except for one that is lent")
   func modes() throws {
-    let ids = try ["one", "two"].map { try upload($0).id }
-    let paths = ids.map { store.folder(of: $0) + "/audio.wav" }
+    let paths = try ["one", "two"].map { store.folder(of: try upload($0).id) + "/audio.wav" }
     let part = store.directory + "/uploads/\(try self.part("abc")).part"
     for path in paths + [part] { #expect(unsafe chmod(path, 0o640) == 0) }
     func mode(_ path: String) throws -> Int? {
       try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
-    for id in ids { _ = try tend(id) { $0 == paths[0] } }
-    try Reconciliation(catalog: catalog, store: store).tendUploads { _ in false }
+    _ = try tend { $0 == paths[0] }
     #expect(try (paths + [part]).map(mode) == [0o640, 0o600, 0o600])
-    _ = try tend(ids[0])
+    _ = try tend()
     #expect(try mode(paths[0]) == 0o600)
   }
 
@@ -422,8 +396,8 @@ import Testing
     let row = Conversion(recording: id, format: "mp3", key: key, bytes: 3, sha256: "")
     try catalog.keep(row, limit: 9)
     try write("notes", to: store.folder(of: id) + "/converted-by-hand.mp3")
-    #expect(try tend(id, verified: false).removed == 0)
-    #expect(try tend(id).removed == 2)
+    #expect(try tend(verified: false).removed == 0)
+    #expect(try tend().removed == 2)
     #expect(
       try files(of: id).filter { $0.hasPrefix("converted-") }
         == [kept, running].map { "converted-\($0)\(attempt).mp3" }.sorted() + ["converted-by-hand.mp3"])

@@ -61,8 +61,6 @@ final class Context: Sendable {
   let erasure: Erasure
   let deletionClock: DeletionClock
   let scrub: Scrub
-  /// nil if other processes use the media, too.
-  let tending: Tending?
   let jobMeter: MeteredJobLog
 
   init(
@@ -154,14 +152,9 @@ final class Context: Sendable {
       if let recording = job.recording { waveforms?.jobEnded(writing: recording) }
     }
     openAudio = media.isRemote ? nil : OpenAudio { catalog.changeCount(of: $0) }
-    let giveUp: @Sendable (RecordingID, WaveformLoss) throws(StorageError) -> Void = {
-      [waveforms] id, loss throws(StorageError) in try waveforms.giveUp(id, loss)
-    }
-    let ownFolder = catalog.isShared ? nil : media.folder
-    tending = ownFolder.map { [files] in Tending(catalog, $0, files, log, giveUp: giveUp) }
     scrub = Scrub(
       catalog, objects, every: configuration.scrubSeconds, log: log,
-      tending: tending, giveUp: giveUp)
+      giveUp: { [waveforms] id, loss throws(StorageError) in try waveforms.giveUp(id, loss) })
     // The store compares what is in a bucket.
     if media.bucket == nil { jobMeter.whenBegun { [scrub] in scrub.jobBegan(on: $0.recording) } }
     changes = ChangeFeed(

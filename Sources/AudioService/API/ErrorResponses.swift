@@ -284,11 +284,6 @@ func problem(for finding: Readiness.Finding) -> Problem {
   }
 }
 
-/// The problem of all requests while the service starts.
-let startingProblem = Problem(
-  .serviceUnavailable, code: "starting", detail: "The service is starting. Try again in a moment.",
-  fields: ["Retry-After": "1"])
-
 private func unreadyProblem(_ code: String, _ detail: String) -> Problem {
   Problem(.serviceUnavailable, code: code, detail: detail)
 }

@@ -9,8 +9,6 @@ struct OpenStorage {
   let media: MediaPlaces
   /// How the catalog was found. A shared one is in the care of its server.
   let condition: CatalogCondition?
-  /// Whether an earlier run has closed the catalog of a data folder, so that it left nothing half done.
-  let wasClosed: Bool
   /// Why a crash of the catalog's server could undo what it has acknowledged, if it could.
   let risk: ReplicationRisk?
 
@@ -27,14 +25,13 @@ struct OpenStorage {
       catalog = Catalog(engine: engine, holder: holder, bus: PostgresBus(engine, settings), clock: configuration.clock)
       try catalog.compareClocks()
       media = try Self.sharedMedia(configuration, catalog, node: node)
-      (condition, wasClosed) = (nil, false)
+      condition = nil
       risk = try engine.replicationRisk()
       return
     }
     try MediaStore(lookingAt: configuration.dataDirectory).checkIsDataFolder()
     let store = try MediaStore(directory: configuration.dataDirectory)
     try store.claim()
-    wasClosed = Catalog.wasClosed(path: store.catalogPath)
     let condition = try Catalog.inspect(path: store.catalogPath)
     if condition == .new, try store.hasRecordings() { throw StorageError.lostCatalog(path: store.catalogPath) }
     catalog = try Catalog(path: store.catalogPath, clock: configuration.clock)

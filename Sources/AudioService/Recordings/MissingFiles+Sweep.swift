@@ -2,7 +2,7 @@ import Jobs
 import Storage
 
 extension MissingFiles {
-  /// The outcome of a look at some recordings.
+  /// The outcome of a sweep over all recordings.
   struct Report: Equatable {
     /// Files that are missing or have a different size.
     var sounds = 0
@@ -10,19 +10,22 @@ extension MissingFiles {
     var waveforms = 0
   }
 
-  /// Checks the files of recordings and records what has changed. Calls `giveUp` for anything that has to be rebuilt.
-  /// Blocks, for some microseconds per file.
-  func sweep(
-    _ recordings: [Recording], giveUp: (RecordingID, WaveformLoss) throws(StorageError) -> Void
-  ) throws(StorageError) -> Report {
+  /// Checks the files of every recording and records what has changed. Calls `giveUp` for anything that has to be
+  /// rebuilt. Blocks, for some microseconds per file.
+  func sweep(giveUp: (RecordingID, WaveformLoss) throws -> Void) throws -> Report {
     var report = Report()
-    for recording in recordings {
-      if try settle(recording) != nil { report.sounds += 1 }
-      guard let loss = loss(of: recording) else { continue }
-      report.waveforms += 1
-      try giveUp(recording.id, loss)
+    var last: RecordingID?
+    while true {
+      let page = try catalog.recordings(limit: 500, before: last)
+      for recording in page {
+        if try settle(recording) != nil { report.sounds += 1 }
+        guard let loss = loss(of: recording) else { continue }
+        report.waveforms += 1
+        try giveUp(recording.id, loss)
+      }
+      guard let oldest = page.last else { return report }
+      last = oldest.id
     }
-    return report
   }
 
   private func loss(of recording: Recording) -> WaveformLoss? {

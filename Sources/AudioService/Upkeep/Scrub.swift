@@ -6,8 +6,7 @@ import Synchronization
 import Terms
 import Waveform
 
-/// Compares the files of recordings and their working copies with their SHA-256, because disks lose bits silently, and
-/// looks after whatever else is in a recording's folder (`Tending`).
+/// Compares the files of recordings and their working copies with their SHA-256, because disks lose bits silently.
 ///
 /// Each file is read once in `Configuration.scrubSeconds`, slowly, on a thread that gets the processor and the disk
 /// only while nothing else wants them. If a job's source was compared over a day ago, it is compared at once, beside
@@ -33,7 +32,6 @@ final class Scrub: Sendable {
   private let objects: any ObjectStore
   private let seconds: Double?
   private let log: ServiceLog
-  private let tending: Tending?
   private let giveUp: @Sendable (RecordingID, WaveformLoss) throws(StorageError) -> Void
   private let waiting = Mutex<[RecordingID]>([])
   private let isStopped = Atomic(false)
@@ -42,15 +40,12 @@ final class Scrub: Sendable {
   private let counted = Atomic(0)
   private let isCounted = Atomic(false)
 
-  /// `seconds` is the time in which each file is compared once; nil for never. `tending` looks after a recording's
-  /// row and other files before. `giveUp` discards a damaged waveform.
+  /// `seconds` is the time in which each file is compared once; nil for never. `giveUp` discards a damaged waveform.
   init(
     _ catalog: Catalog, _ objects: any ObjectStore, every seconds: Double?, log: ServiceLog,
-    tending: Tending? = nil,
     giveUp: @escaping @Sendable (RecordingID, WaveformLoss) throws(StorageError) -> Void
   ) {
-    (self.catalog, self.objects, self.seconds, self.log) = (catalog, objects, seconds, log)
-    (self.tending, self.giveUp) = (tending, giveUp)
+    (self.catalog, self.objects, self.seconds, self.log, self.giveUp) = (catalog, objects, seconds, log, giveUp)
   }
 
   func start() {
@@ -108,10 +103,7 @@ final class Scrub: Sendable {
   func sweep(at now: Timestamp) throws(StorageError) -> Int {
     count()
     guard let seconds else { return 0 }
-    let (due, unreadable) = try catalog.recordings(comparedBefore: now + -seconds, limit: Self.batch)
-    if !unreadable.isEmpty {
-      try write { [tending] () throws(StorageError) in try tending?.heal(unreadable) }
-    }
+    let due = try catalog.recordings(comparedBefore: now + -seconds, limit: Self.batch)
     // In another order on each node that shares the catalog, and not what one of them has compared meanwhile.
     for id in due.map(\.id).shuffled() where !isStopped.load(ordering: .relaxed) {
       guard let recording = try catalog.recording(id, comparedBefore: now + -seconds) else { continue }
@@ -132,7 +124,6 @@ final class Scrub: Sendable {
 
   private func compare(_ recording: Recording, at now: Timestamp, slowly: Bool) throws(StorageError) {
     guard let key = recording.audioKey, let expected = recording.sha256 else { return }
-    if slowly { try write { [tending] () throws(StorageError) in try tending?.tend(recording) } }
     if let finding = try isAltered(key, from: expected, slowly: slowly) {
       try note(recording.id, isAltered: finding)
     }

@@ -6,7 +6,7 @@ import { texts } from "./texts.js";
 
 /** Which sentence explains which codes. */
 const codes = /** @type {const} */ ({
-  problemBusy: "queue_full too_many_uploads too_many_connections request_timeout catalog_busy unavailable hook_unavailable not_ready starting "
+  problemBusy: "queue_full too_many_uploads too_many_connections request_timeout catalog_busy unavailable hook_unavailable not_ready "
     + "converting measuring idempotency_key_in_use upload_locked limit_requests_per_second limit_running_jobs limit_invalid_keys "
     + "limit_open_uploads limit_connections limit_queued_jobs limit_waiting_uploads limit_waiting_labels limit_waiting_pictures "
     + "limit_waiting_noise_profiles limit_event_streams limit_open_parts limit_waiting_previews limit_waiting_probes",

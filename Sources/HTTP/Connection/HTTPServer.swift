@@ -33,28 +33,6 @@ package final class HTTPServer: Sendable {
     let configuration = core.configuration
     let listener = try ListeningSocket(
       host: configuration.host, port: configuration.port, backlog: configuration.limits.backlog)
-    try serve(listener)
-    return listener.address
-  }
-
-  /// Starts serving in place of `other`, on its socket, so that no client is refused meanwhile, and returns the
-  /// address. `other` accepts no more connections, and closes each one that it has once its current request is
-  /// answered. Does not block.
-  package func start(inPlaceOf other: HTTPServer) throws(HTTPServerError) -> SocketAddress {
-    guard running.withLock({ $0 == nil }) else { throw .alreadyStarted }
-    guard let replaced = other.running.withLock({ $0 }) else { throw .notStarted }
-    try serve(replaced.listener)
-    other.running.withLock { $0 = nil }
-    for worker in replaced.workers { worker.stop(within: Self.replacementSeconds) }
-    Task { for worker in replaced.workers { await worker.ended() } }
-    return replaced.listener.address
-  }
-
-  /// How long requests of a server may take that was replaced.
-  private static let replacementSeconds = 10.0
-
-  private func serve(_ listener: ListeningSocket) throws(HTTPServerError) {
-    let configuration = core.configuration
     var started: [LoopWorker] = []
     for index in 0..<max(1, configuration.loopCount) {
       started.append(
@@ -65,6 +43,7 @@ package final class HTTPServer: Sendable {
     }
     for worker in started { worker.start(among: started) }
     running.withLock { [started] in $0 = Running(listener: listener, workers: started) }
+    return listener.address
   }
 
   /// Stops accepting, closes idle connections, and lets current requests finish for up to `seconds` before breaking

@@ -88,6 +88,4 @@ package enum HTTPServerError: Error, Equatable, Sendable {
   case outOfDescriptors(errno: Int32)
   /// `start` was called before.
   case alreadyStarted
-  /// The server to replace isn't running.
-  case notStarted
 }

@@ -66,16 +66,6 @@ extension Catalog {
     }
   }
 
-  /// Calls `body`, which must be brief, with the IDs of all recordings that have their audio, in order.
-  func eachRecordingWithAudio(_ body: (RecordingID) -> Void) throws(StorageError) {
-    try read { db in
-      try db.eachRow("SELECT id FROM recordings WHERE audio_key IS NOT NULL ORDER BY id") { row in
-        if let id = try? identifier(row, "id") as RecordingID { body(id) }
-        return true
-      }
-    }
-  }
-
   /// Returns the number of recordings' rows.
   func recordingCount() throws(StorageError) -> Int {
     try read { try $0.first("SELECT count(*) FROM recordings", as: Int.self) ?? 0 }

@@ -3,25 +3,17 @@
 // recording.
 
 extension Catalog {
-  /// Returns at most `limit` recordings whose files were last compared before `instant`, the longest ago first, and the
-  /// IDs of those among them whose rows can't be read. O(recordings).
-  package func recordings(
-    comparedBefore instant: Timestamp, limit: Int
-  ) throws(StorageError) -> (readable: [Recording], unreadable: [String]) {
-    let rows = try read { db in
+  /// Returns at most `limit` recordings whose files were last compared before `instant`, the longest ago first.
+  /// O(recordings).
+  package func recordings(comparedBefore instant: Timestamp, limit: Int) throws(StorageError) -> [Recording] {
+    try read { db in
       try db.rows(
         """
         SELECT * FROM recordings WHERE sha256 IS NOT NULL AND COALESCE(compared_at, created_at) < ?
         ORDER BY COALESCE(compared_at, created_at) LIMIT ?
-        """, [instant.milliseconds, limit])
+        """, [instant.milliseconds, limit]
+      ).compactMap { try? RecordingRow(row: $0).recording }
     }
-    var (readable, unreadable): ([Recording], [String]) = ([], [])
-    for row in rows {
-      do { readable.append(try RecordingRow(row: row).recording) } catch {
-        unreadable.append(row["id"].flatMap(String.init) ?? "")
-      }
-    }
-    return (readable, unreadable)
   }
 
   /// Returns a recording if its file was last compared before `instant`.
@@ -39,14 +31,6 @@ extension Catalog {
     _ = try engine.write(.statementLocks) {
       try CatalogTransaction($0).run(
         "UPDATE recordings SET compared_at = ? WHERE id = ?", [time.milliseconds, id.text])
-    }
-  }
-
-  /// Returns the readable recordings with a warning of that code, at most 500. O(recordings).
-  package func recordings(withWarning code: String) throws(StorageError) -> [Recording] {
-    try read { db in
-      try db.rows("SELECT * FROM recordings WHERE warnings LIKE ? LIMIT 500", ["%\"\(code)\"%"])
-        .compactMap { try? RecordingRow(row: $0).recording }
     }
   }
 

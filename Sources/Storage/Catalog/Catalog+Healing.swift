@@ -33,24 +33,21 @@ extension Catalog {
     try write { _ = try $0.erase("DELETE FROM recordings WHERE id = ?", [id]) }
   }
 
-  /// Deletes the unreadable rows of jobs, or only of `unfinished` ones, of uploads, and webhooks, and returns their
-  /// number. A recording that waits for such a job gets a new job, and the bytes of such an upload are set aside.
-  func deleteUnreadableWork(unfinished: Bool = false) throws(StorageError) -> Int {
+  /// Deletes the unreadable rows of jobs, uploads, and webhooks, and returns their number. A recording that waits for
+  /// such a job gets a new job, and the bytes of such an upload are set aside.
+  func deleteUnreadableWork() throws(StorageError) -> Int {
     try write { db in
       var count = 0
-      func check(_ table: String, _ condition: String = "", _ make: (SQLRow) throws -> Void) throws {
+      func check(_ table: String, _ make: (SQLRow) throws -> Void) throws {
         let identity = db.dialect.rowIdentity
-        var unreadable: [SQLValue?] = []
-        try db.eachRow("SELECT \(identity) AS row, * FROM \(table) \(condition)") { row in
-          do { try make(row) } catch { unreadable.append(row["row"]) }
-          return true
+        for row in try db.rows("SELECT \(identity) AS row, * FROM \(table)") {
+          do { try make(row) } catch {
+            try db.erase("DELETE FROM \(table) WHERE \(identity) = ?", [row["row"]])
+            count += 1
+          }
         }
-        for row in unreadable { try db.erase("DELETE FROM \(table) WHERE \(identity) = ?", [row]) }
-        count += unreadable.count
       }
-      try check("jobs", unfinished ? "WHERE state NOT IN ('succeeded', 'failed', 'cancelled')" : "") {
-        _ = try JobRow(row: $0)
-      }
+      try check("jobs") { _ = try JobRow(row: $0) }
       try check("uploads") { _ = try UploadRow(row: $0) }
       try check("webhooks") { _ = try WebhookRow(row: $0) }
       return count

@@ -71,21 +71,16 @@ package enum FileSystem {
 
   /// Returns the names in a folder, except "." and "..", in no particular order.
   package static func names(in path: String) throws(StorageError) -> [String] {
-    var names: [String] = []
-    try eachName(in: path) { names.append($0) }
-    return names
-  }
-
-  /// Calls `body` with each of these names.
-  static func eachName(in path: String, _ body: (String) -> Void) throws(StorageError) {
     guard let stream = unsafe opendir(path) else { throw StorageError(errno: errno, "opendir", path) }
     defer { unsafe closedir(stream) }
+    var names: [String] = []
     while let entry = unsafe readdir(stream) {
       let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) {
         unsafe String(cString: UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self))
       }
-      if name != "." && name != ".." { body(name) }
+      if name != "." && name != ".." { names.append(name) }
     }
+    return names
   }
 
   /// Removes a file, or a folder with its contents. A missing file isn't an error. Symbolic links are removed, not

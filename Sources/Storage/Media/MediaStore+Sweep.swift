@@ -66,15 +66,9 @@ extension MediaStore {
     name.hasSuffix(suffix) && UUIDv7(String(name.dropLast(suffix.count))) != nil
   }
 
-  /// Returns all IDs that have a folder among the recordings, 16 bytes each.
+  /// Returns all IDs that have a folder among the recordings.
   func recordingFolders(_ report: inout SweepReport) -> [RecordingID] {
-    var ids: [RecordingID] = []
-    do {
-      try FileSystem.eachName(in: recordings) { name in RecordingID(name).map { ids.append($0) } }
-    } catch {
-      report.failures.append(error)
-    }
-    return ids
+    names(in: recordings, &report).compactMap(RecordingID.init)
   }
 
   /// Returns all IDs that have a part among the uploads.

@@ -18,12 +18,6 @@ package enum CatalogCondition: Sendable, Equatable {
 }
 
 extension Catalog {
-  /// Whether the last process that wrote to the catalog at `path` has closed it: there is no log of writes beside it,
-  /// or an empty one (`checkpoint`). Call this before anything opens the catalog.
-  package static func wasClosed(path: String) -> Bool {
-    (try? FileSystem.length(of: path + "-wal")).map { $0 == 0 } ?? (FileSystem.identity(of: path) != nil)
-  }
-
   /// Inspects the file `path` without changing its contents.
   ///
   /// Runs `PRAGMA quick_check`, which reads the whole file, then `integrity_check`, which also verifies that an index

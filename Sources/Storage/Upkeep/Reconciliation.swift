@@ -32,32 +32,26 @@ package struct Reconciliation: Sendable {
   /// Goes through the data directory once. If the catalog isn't `verified`, nothing is removed or moved because of its
   /// contents, but lost rows are still inserted. If the catalog or the disk fails, the files in question stay. Doesn't
   /// throw, because a service can run despite leftovers.
-  ///
-  /// Compares the names of all folders with the rows, and looks into those without a row. If the catalog `wasClosed`,
-  /// so that no crash came between, that is all: marks of the unfinished beside a row cost a system call for each
-  /// folder, and rows that can't be read cost reading all. Both are found later, too (`tend`, `heal`).
-  package func run(verified: Bool, wasClosed: Bool = false) -> SweepReport {
+  package func run(verified: Bool) -> SweepReport {
     var report = SweepReport()
     report.isUnverified = !verified
     store.removeHalfFinished(&report)
     // Comes first, so that no later step encounters an unreadable row.
-    if verified {
-      attempt(&report) { report throws(StorageError) in
-        report.forgotten = try catalog.deleteUnreadableWork(unfinished: wasClosed)
-        if !wasClosed { try heal(catalog.unreadableRecordings(), &report) }
-      }
-    }
+    if verified { attempt(&report) { report throws(StorageError) in try heal(&report) } }
     // Comes before the uploads: until a marked folder is removed, its audio is a second name of the upload's part.
     var lost: [(recording: Recording, jobs: [Job])] = []
-    var doubtful: [RecordingID] = []
     let folders = store.recordingFolders(&report).sorted()
-    attempt(&report) { _ throws(StorageError) in doubtful = try unsettled(folders, wasClosed: wasClosed) }
-    for id in doubtful {
+    for start in stride(from: 0, to: folders.count, by: Self.batch) {
+      let ids = folders[start..<min(start + Self.batch, folders.count)]
       // A folder that was copied here may be inaccessible even to its owner.
-      FileSystem.makePrivate(store.folder(of: id))
-      attempt(&report) { report throws(StorageError) in
-        if let row = try settle(id, verified, &report) { lost.append(row) }
-        if lost.count == Self.batch { try insert(&lost, &report) }
+      for id in ids { FileSystem.makePrivate(store.folder(of: id)) }
+      var named: [RecordingID: Set<String>] = [:]
+      attempt(&report) { _ throws(StorageError) in named = try catalog.filesNamed(of: ids) }
+      for id in ids where named[id] == nil || store.hasFile(MediaStore.marker, of: id) {
+        attempt(&report) { report throws(StorageError) in
+          if let row = try settle(id, verified, &report) { lost.append(row) }
+          if lost.count == Self.batch { try insert(&lost, &report) }
+        }
       }
     }
     attempt(&report) { report throws(StorageError) in try insert(&lost, &report) }
@@ -68,19 +62,6 @@ package struct Reconciliation: Sendable {
     attempt(&report) { _ throws(StorageError) in try resumeStranded() }
     if report.failures.isEmpty { attempt(&report) { _ throws(StorageError) in try forgetRemovals() } }
     return report
-  }
-
-  /// Returns those of the sorted `folders` that have no row with audio, or a mark besides.
-  private func unsettled(_ folders: [RecordingID], wasClosed: Bool) throws(StorageError) -> [RecordingID] {
-    var (next, known, doubtful) = (0, [RecordingID](), [RecordingID]())
-    try catalog.eachRecordingWithAudio { id in
-      while next < folders.count, folders[next] <= id {
-        if folders[next] == id { known.append(id) } else { doubtful.append(folders[next]) }
-        next += 1
-      }
-    }
-    doubtful += folders[next...]
-    return wasClosed ? doubtful : doubtful + known.filter { store.hasFile(MediaStore.marker, of: $0) }
   }
 
   private func attempt(_ report: inout SweepReport, _ step: (inout SweepReport) throws(StorageError) -> Void) {
@@ -162,9 +143,9 @@ package struct Reconciliation: Sendable {
     report.adopted += rows.count
   }
 
-  /// Restores the rows with these IDs, which can't be read, from the descriptions in their folders.
-  package func heal(_ unreadable: [String], _ report: inout SweepReport) throws(StorageError) {
-    for text in unreadable {
+  private func heal(_ report: inout SweepReport) throws(StorageError) {
+    report.forgotten = try catalog.deleteUnreadableWork()
+    for text in try catalog.unreadableRecordings() {
       guard let id = RecordingID(text) else {
         try catalog.deleteUnreadable(text)
         continue
@@ -193,40 +174,39 @@ package struct Reconciliation: Sendable {
     } while place != nil
   }
 
-  /// Looks after one recording: describes it if its description is missing, trusts the description if the row is
-  /// damaged, makes the folder and its files private, and removes conversions that no row names. May run while the
-  /// service is running.
+  /// Describes every recording without a description; trusts the description if the row is damaged; and makes folders
+  /// and files private. Runs while the service is running, because it reads every folder.
   ///
   /// If the catalog isn't `verified`, no file is removed because of its contents. `isLent` is called for each file that
   /// isn't private; if it returns true, the file is left alone, because a running program may be about to open it.
-  package func tend(
-    _ id: RecordingID, verified: Bool, isLent: (String) -> Bool = { _ in false }
+  package func tendFolders(
+    verified: Bool, isLent: (String) -> Bool = { _ in false }
   ) throws(StorageError) -> TendingReport {
     var report = TendingReport()
-    let folder = store.folder(of: id)
-    FileSystem.makePrivate(folder)
-    // The recording was deleted meanwhile.
-    guard let files = try? FileSystem.names(in: folder) else { return report }
-    for file in files { FileSystem.makePrivate(folder + "/" + file, unless: isLent) }
-    if verified { report.removed = try removeLostConversions(among: files, of: id) }
-    // A crash may have left earlier descriptions, or the mark.
-    let texts = files.filter { $0 == MediaStore.marker || ObjectKey(id, $0).descriptionVersion != nil }
-    guard let recording = try catalog.readableRecording(id), recording.audioFile != nil,
-      try !CheckedStore(store, isLive: true).isDescribed(recording) || texts.count > 1
-    else { return report }
-    if try correctRow(of: id, holds: { store.hasAudio(of: $0) }) {
-      report.corrected = 1
-    } else {
-      catalog.describe(id)
+    let checked = CheckedStore(store, isLive: true)
+    for name in try FileSystem.names(in: store.recordings) {
+      guard let id = RecordingID(name) else { continue }
+      let folder = store.folder(of: id)
+      FileSystem.makePrivate(folder)
+      // The recording was deleted meanwhile.
+      guard let files = try? FileSystem.names(in: folder) else { continue }
+      for file in files { FileSystem.makePrivate(folder + "/" + file, unless: isLent) }
+      if verified { report.removed += try removeLostConversions(among: files, of: id) }
+      // A crash may have left earlier descriptions.
+      let descriptions = files.filter { ObjectKey(id, $0).descriptionVersion != nil }
+      guard let recording = try catalog.readableRecording(id), recording.audioFile != nil,
+        try !checked.isDescribed(recording) || descriptions.count > 1
+      else { continue }
+      if try correctRow(of: id, holds: { store.hasAudio(of: $0) }) {
+        report.corrected += 1
+      } else {
+        catalog.describe(id)
+      }
+    }
+    for path in [store.uploads, store.orphaned] {
+      for name in try FileSystem.names(in: path) { FileSystem.makePrivate(path + "/" + name, unless: isLent) }
     }
     return report
-  }
-
-  /// Makes the files of unfinished uploads, and those that were set aside, private; `isLent` is as in `tend`.
-  package func tendUploads(isLent: (String) -> Bool) throws(StorageError) {
-    for path in [store.uploads, store.orphaned] {
-      try FileSystem.eachName(in: path) { FileSystem.makePrivate(path + "/" + $0, unless: isLent) }
-    }
   }
 
   /// Replaces a recording's row by its description if the audio matches the description but not the row, which means
