@@ -117,6 +117,9 @@ private final class EndlessBody: BodySource {
     #expect(throws: refusal) { try first.grow(by: 1) }
     #expect(throws: refusal) { try first.grow(by: .max) }
     try table.share(of: theirs, limit: (all: 60, left: 60)).grow(by: 60)
+    second?.shrink(by: 15)
+    try first.grow(by: 15)
+    first.shrink(by: 15)
     second = nil
     try first.grow(by: 20)
     first.end()

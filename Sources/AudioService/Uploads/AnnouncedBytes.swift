@@ -28,14 +28,18 @@ final class AnnouncedBytes: Sendable {
       bytes.withLock { $0 += more }
     }
 
-    /// Ends the share, when its bytes are about to be stored.
-    func end() {
+    /// Removes bytes that something else counts from now on.
+    func shrink(by less: Int64) {
       let own = bytes.withLock { bytes in
-        defer { bytes = 0 }
-        return bytes
+        let own = min(bytes, less)
+        bytes -= own
+        return own
       }
       table.remove(own, from: tenant)
     }
+
+    /// Ends the share, when its bytes are about to be stored.
+    func end() { shrink(by: .max) }
   }
 
   /// Returns a share without any bytes yet.

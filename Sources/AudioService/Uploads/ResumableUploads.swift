@@ -238,12 +238,12 @@ struct ResumableUploads: Sendable {
     if let declared = request.body.declaredLength, declared > rest { throw RequestBodyError.tooLarge(limit: rest) }
   }
 
-  /// Receives the body. Where nobody has told its length, each piece counts in `share` as it arrives.
+  /// Receives the body. If neither it nor the upload has a declared length, each piece counts in `share` as it arrives.
   private func receive(
     _ request: HTTPRequest, _ caller: Caller, into session: UploadSession, _ status: UploadStatus,
     _ checksum: UploadChecksum?, length: Int64? = nil, counted share: AnnouncedBytes.Share?
   ) async throws -> UploadStatus {
-    let writer = try await session.begin(at: status.offset, checksum: checksum, length: length)
+    let writer = try await session.begin(at: status.offset, checksum: checksum, length: length, counted: share)
     let growing = length == nil && request.body.declaredLength == nil ? share : nil
     // A separate task: this one must be able to answer while the other still waits for the body of a client that has
     // silently disconnected. The end of the connection ends that wait.

@@ -207,6 +207,7 @@ final class UploadSession: @unchecked Sendable {
   private func checkpoint() throws {
     guard case .receiving(let part, let offset) = state, var upload, offset > upload.offset else { return }
     let objects: [UploadObject]
+    let added = offset - upload.offset
     do { objects = try part.sync(to: offset) } catch {
       // What is on disk now is unknown, so the upload has to be opened again, at the row's offset.
       become(.unusable(.storage(error)))
@@ -226,14 +227,17 @@ final class UploadSession: @unchecked Sendable {
       throw ServiceError.uploadTakenOver(id)
     }
     self.upload = upload
+    writer?.share?.shrink(by: added)
     checkpointAt = dependencies.configuration.clock.now
   }
 
   // MARK: Receiving
 
   /// Makes the caller the writer, from `offset` on, in place of the current one. `length` is that of an upload that was
-  /// begun without one, if it is known now.
-  func begin(at offset: Int64, checksum: UploadChecksum?, length: Int64? = nil) async throws -> UploadWriter {
+  /// begun without one, if it is known now. `share` counts what the row doesn't count yet of an upload without one.
+  func begin(
+    at offset: Int64, checksum: UploadChecksum?, length: Int64? = nil, counted share: AnnouncedBytes.Share? = nil
+  ) async throws -> UploadWriter {
     try await turns.run(transferringFor: checkpointingClient) { [self] in
       _ = try openAlive()
       let status = try statusNow()
@@ -245,8 +249,9 @@ final class UploadSession: @unchecked Sendable {
       if let length {
         try catalog.announce(length, of: id)
         upload?.length = length
+        share?.end()
       }
-      let writer = UploadWriter(checksum)
+      let writer = UploadWriter(checksum, counted: share)
       self.writer = writer
       return writer
     }

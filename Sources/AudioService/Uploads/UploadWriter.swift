@@ -12,12 +12,14 @@ struct UploadChecksum: Sendable, Equatable {
 final class UploadWriter: @unchecked Sendable {
   /// nil if the client sends none; then its bytes count as they arrive.
   let checksum: UploadChecksum?
+  /// Counts bytes that the upload's row doesn't count yet; nil if it counts all.
+  let share: AnnouncedBytes.Share?
   /// Set once the body has been read, has failed, or another request has taken over.
   let outcome = UploadOutcome()
   private var digest: MessageDigest?
 
-  init(_ checksum: UploadChecksum?) {
-    self.checksum = checksum
+  init(_ checksum: UploadChecksum?, counted share: AnnouncedBytes.Share? = nil) {
+    (self.checksum, self.share) = (checksum, share)
     guard let checksum else { return }
     digest = MessageDigest(checksum.algorithm)
   }
