@@ -56,7 +56,10 @@ extension Context {
       } else if request.method == .post {
         line.location = changes.jobs.first.map { "/v1/jobs/\($0.id)" }
       }
-      if let location = line.location { made.withLock { $0 = location } }
+      line.location = made.withLock { made in
+        made = line.location ?? made
+        return made
+      }
       return request.method.isSafe && line.location == nil ? [] : [AuditEntry(id: entry, line: line.text)]
     }
     let result: Result<HTTPResponse, any Error>

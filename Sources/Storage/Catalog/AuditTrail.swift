@@ -24,7 +24,7 @@ package struct AuditEntry: Sendable, Equatable {
 }
 
 /// The entries for the changes of one request, or of the service itself. Every transaction that changes something while
-/// it is current inserts them; several with the same identifier are one, the first.
+/// it is current inserts them; of several with the same identifier, the last one counts.
 package final class AuditTrail: Sendable {
   /// The trail of the running code: kept by tasks, and by queues whose work is wrapped by `carrying`.
   @TaskLocal package static var current: AuditTrail?
@@ -58,7 +58,8 @@ package final class AuditTrail: Sendable {
     for entry in entries(changes) {
       try db.run(
         """
-        INSERT INTO audit_lines (id, line, due) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET due = excluded.due
+        INSERT INTO audit_lines (id, line, due) VALUES (?, ?, ?) ON CONFLICT (id)
+          DO UPDATE SET line = excluded.line, due = excluded.due
         """, [entry.id, entry.line, due.milliseconds])
     }
     return true
