@@ -196,8 +196,8 @@ package final class Service: Sendable {
   private static func collectGarbage(
     _ context: Context, _ catalog: Catalog, createdSince start: Timestamp = Timestamp(milliseconds: 0)
   ) {
-    // What a lost node has deleted.
-    if catalog.isShared { context.erasure.note() }
+    // What a crash or a lost node has left.
+    context.erasure.note()
     let isDone = removeUnneeded(context, catalog, createdSince: start)
     // Another node that is collecting may be lost.
     let pause = isDone ? 3600 : catalog.keyLeaseSeconds

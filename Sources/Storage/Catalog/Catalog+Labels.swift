@@ -215,11 +215,8 @@ extension Catalog {
   /// at once, each for other series.
   func eraseChunks() throws(StorageError) -> Bool {
     // "0" follows "/", and text is sorted by its bytes.
-    let find = """
-
-      SELECT object FROM garbage WHERE object > 'labels/' AND object < 'labels0' AND due <= ? ORDER BY object LIMIT 1
-      """
-
+    let find =
+      "SELECT object FROM garbage WHERE object > 'labels/' AND object < 'labels0' AND due <= ? ORDER BY object LIMIT 1"
     // Usually there are none, and nothing is written.
     guard try read({ db in try db.first(find, [try now(db).milliseconds], as: String.self) }) != nil else {
       return false
@@ -270,21 +267,23 @@ extension Catalog {
   /// Runs a transaction that may name a series for each list of chunks, all but the last megabyte of which are stored
   /// before.
   func naming<R: Sendable>(
-    _ lists: [[LabelChunk]], _ body: @Sendable ([ChunkSeries], CatalogTransaction) throws -> R
+    _ lists: [[LabelChunk]], kind: StaticString = #function,
+    _ body: @Sendable ([ChunkSeries], CatalogTransaction) throws -> R
   ) throws(StorageError) -> R {
     let series = lists.map(ChunkSeries.init)
     // If this fails, they're deleted after an hour.
     defer { try? giveUp(series) }
     var stored: [ChunkSeries] = []
     for series in series { stored.append(try store(series)) }
-    return try write(.statementLocks) { [stored] db in try body(stored, db) }
+    return try write(.statementLocks, kind: kind) { [stored] db in try body(stored, db) }
   }
 
-  /// Stores all of a series but the last megabyte.
+  /// Stores all of a series but the last megabyte. The transaction that names it is the change that is audited.
   private func store(_ series: ChunkSeries) throws(StorageError) -> ChunkSeries {
     var series = series
     while let batch = series.takeBatch() {
-      try write(.statementLocks) { [garbage = Self.chunkGarbage + series.name, name = series.name] db in
+      let (garbage, name) = (Self.chunkGarbage + series.name, series.name)
+      try write(.statementLocks, isAudited: false) { db in
         let now = try now(db)
         let due = now + Self.secondsToName
         if batch.startIndex == 0 {
@@ -300,7 +299,7 @@ extension Catalog {
     return series
   }
 
-  /// How long after its last transaction a series is deleted that nothing names.
+  /// Seconds after its last transaction until an unnamed series is deleted.
   private static let secondsToName = 3600.0
 
   /// Stores the rest of a series that a track's row now names.
@@ -313,11 +312,11 @@ extension Catalog {
     for number in series.rest.indices { try Self.insert(series.rest[number], as: number, of: series.name, db) }
   }
 
-  /// Lets those series be deleted that are stored in part and that nothing has named.
+  /// Makes partly stored series that no track names due for deletion.
   private func giveUp(_ series: [ChunkSeries]) throws(StorageError) {
     let names = series.filter(\.isLong).map { Self.chunkGarbage + $0.name }
     guard !names.isEmpty else { return }
-    try write(.statementLocks) { db in
+    try write(.statementLocks, isAudited: false) { db in
       for name in names {
         try db.erase("UPDATE garbage SET due = ? WHERE object = ?", [try now(db).milliseconds, name])
       }
@@ -342,11 +341,11 @@ extension Catalog {
 
 /// The chunks of a track that no row names yet.
 struct ChunkSeries: Sendable {
-  /// What the rows of the chunks and of their track call it.
+  /// Its name in the rows of the chunks and of their track.
   let name = UUIDv7().text
-  /// Bytes that all of them take in the catalog.
+  /// Total size of the chunks in the catalog, in bytes.
   let bytes: Int64
-  /// Those that aren't stored, by their numbers.
+  /// The chunks that aren't stored yet. The index of each is its number.
   private(set) var rest: ArraySlice<LabelChunk>
 
   init(_ chunks: [LabelChunk]) {
