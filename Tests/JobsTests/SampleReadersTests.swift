@@ -379,11 +379,11 @@ import Workers
       }
     }
     let silent = readers(try script("exec cat > /dev/null"))
-    let signals: Set<Int32> = try silent.read(path, for: Self.client) { (reader) throws(ReaderFailure) in
+    let ended: Set<Int32> = try silent.read(path, for: Self.client) { (reader) throws(ReaderFailure) in
       reader.end()
       return reader.expectedSignals
     }
-    #expect(signals == [SIGKILL])
+    #expect(ended == [SIGKILL])
   }
 
   @Test("a reader that starts more threads than it may is ended, and its request says why")

@@ -13,6 +13,7 @@ enum RequestError: Error, Equatable, Sendable {
   /// Both “scale” and “width”.
   case twoResolutions
   /// The noise is to be that of a profile, or a profile is to be learned from a recording, that doesn't exist.
+  /// The member `parameter` names a noise profile that doesn't exist.
   case noSuchNoiseProfile(String, parameter: String)
   case noSuchNoisyRecording(String)
   /// A picture is to be drawn over another recording's, which doesn't exist.

@@ -32,7 +32,7 @@ final class DocumentTable: Sendable {
   func known(_ id: RecordingID, of tenant: Tenant) -> JSONDocument? { recordings.known(Owned(id, of: tenant)) }
 
   /// Returns the recordings of a tenant with these IDs, which have just been read, as a list shows them. If any isn't
-  /// cached, those of the rows that `read` returns instead: the same recordings, if nothing has changed since.
+  /// cached, calls `read`, and encodes the rows that it returns.
   func list(
     _ ids: [RecordingID], of tenant: Tenant, _ read: () throws -> [Recording]
   ) throws -> [ListedRecording] {

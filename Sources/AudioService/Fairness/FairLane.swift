@@ -13,9 +13,9 @@ final class FairLane: Sendable {
   private let waiting: WaitingLimits
   private let seconds: JobSecondsCounter?
 
-  /// `places`: how many callers are served at the same time; `perClient` of one client, and `perRecording` of those for
-  /// one recording. `seconds` counts the time as that of jobs, where callers
-  /// ask for it; nil if none counts.
+  /// `places`: how many callers are served at the same time. `perClient`: how many of these places one client may have.
+  /// `perRecording`: how many of a client's places one recording may have. `seconds` counts the time as that of jobs,
+  /// where callers ask for it; nil if none counts.
   init(
     _ clock: Clock, label: String, places: Int, perClient: Int, perRecording: Int = .max, waiting: WaitingLimits,
     seconds: JobSecondsCounter? = nil

@@ -4,9 +4,9 @@ import Storage
 /// Recordings' files that were just read, open and as responses: a player asks for one small range after the other, and
 /// opening the file costs more than sending it.
 ///
-/// An entry is current while the recording's row hasn't changed, so what a deleted recording or another tenant has is
-/// never found. A file that was removed, or that has another length, isn't sent, although it is open: it is looked for
-/// again, which tells what has become of it. Only for files in a folder of this machine: a cache removes those of a
+/// An entry is current while the recording's row hasn't changed, so a deleted recording's file, or another tenant's, is
+/// never found. A file that was removed, or whose length has changed, isn't sent, although it is open: it is opened
+/// again, which reports the fault. Only for files in a folder of this machine: a cache removes those of a
 /// bucket to have room, and looking at a file on another machine may wait.
 final class OpenAudio: Sendable {
   /// A file as `…/audio` sends it, or `…/video`.

@@ -112,7 +112,7 @@ export class Waveform {
   }
 
   /**
-   * That tile.
+   * The tile of the whole recording.
    * @returns {Wish}
    */
   get whole() { return { waveform: this, exponent: this.wholeExponent, index: 0 }; }

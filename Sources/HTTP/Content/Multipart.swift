@@ -68,7 +68,7 @@ struct MultipartParser {
   private enum Phase { case preamble, delimiterEnd, fields, content, ended }
 
   private let delimiter: [UInt8]
-  /// By byte: how far the delimiter may be moved on if its last byte falls on this one and it doesn't match there.
+  /// For each byte, how far to move the delimiter if its last position holds that byte and it doesn't match.
   private let shifts: [Int]
   private let limits: MultipartLimits
   private var phase = Phase.preamble
@@ -92,7 +92,7 @@ struct MultipartParser {
   var hasEnded: Bool { phase == .ended }
 
   mutating func append(_ piece: [UInt8]) {
-    // Mostly nothing is left of the piece before, and nothing is copied.
+    // Usually the previous piece is used up, so nothing is copied.
     if start == buffer.count {
       buffer = piece
     } else {

@@ -34,7 +34,7 @@ package final class SampleReader: Sendable {
   let fence: WorkerFence
   /// Whether it has reported that its memory ran out, after which it crashes.
   private let isOutOfMemory = Atomic(false)
-  /// Whether it is to end.
+  /// Whether the service has ended it.
   private let isUnwanted = Atomic(false)
 
   /// The signals by which it may end without being counted as crashed.

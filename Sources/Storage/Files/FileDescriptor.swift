@@ -120,7 +120,7 @@ import Glibc
     for (range, flag) in [(bytes, SYNC_FILE_RANGE_WRITE), (earlier, SYNC_FILE_RANGE_WAIT_BEFORE)]
     where !range.isEmpty {
       let result = sync_file_range(number, off_t(range.lowerBound), off_t(range.count), UInt32(flag))
-      // Where it can't be done, it isn't needed.
+      // File systems without it don't need it.
       guard result == 0 || [ENOSYS, EINVAL, ESPIPE].contains(errno) else {
         throw StorageError(errno: errno, "sync_file_range", path)
       }

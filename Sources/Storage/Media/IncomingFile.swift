@@ -55,8 +55,8 @@ package final class IncomingFile: @unchecked Sendable {
     }
   }
 
-  /// The disk begins to write after so many bytes, and may be behind by twice as many. Otherwise it begins with the
-  /// `sync` at the end, for which the client waits.
+  /// The interval in bytes at which the disk is asked to write. At most two intervals are unwritten. Without this, the
+  /// `sync` at the end would write everything while the client waits.
   private static let writeBackBytes: Int64 = 16 << 20
 
   /// Returns the SHA-256 of all bytes so far, as 64 lower-case hexadecimal digits.

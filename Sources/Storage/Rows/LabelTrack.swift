@@ -37,7 +37,7 @@ package struct LabelTrack: Sendable, Equatable {
   package var words = 0
   /// Bytes that the labels take in the catalog. Set when they are stored.
   package internal(set) var bytes: Int64 = 0
-  /// What the catalog calls its chunks. Set when they are stored.
+  /// The name of its series of chunks. Set when they are stored.
   package internal(set) var series = ""
   /// When the first label begins and the last one ends, in microseconds; nil if there are none.
   package var start, end: Int64?

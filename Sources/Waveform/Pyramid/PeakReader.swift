@@ -109,7 +109,7 @@ struct PeakReader {
     }
   }
 
-  /// Appends the loudness of a batch's pixels, if the window shows it: that of a whole level.
+  /// Appends the loudness of a batch's pixels, if the window shows it. Copies whole levels.
   func readLoudness(_ batch: Batch, _ pages: Span<PagePoints?>, into slice: inout WaveformSlice) {
     guard slice.window.query.measures != .peak else { return }
     forEachRun(of: batch) { block, words in

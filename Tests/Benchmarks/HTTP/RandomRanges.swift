@@ -1,7 +1,7 @@
 import Foundation
 
-/// Requests for ranges of a file, as a script for wrk. They begin at random multiples of 32 KB, as those of Chromium's
-/// player do. At other places, nginx would leave the last packet to Nagle's algorithm, and wait 40 ms.
+/// Requests for ranges of a file, as a script for wrk. They begin at random multiples of 32 KB, as in Chromium's
+/// player. At other places, nginx would leave the last packet to Nagle's algorithm, and wait 40 ms.
 struct RandomRanges {
   /// The length of each range in bytes.
   let length: Int
