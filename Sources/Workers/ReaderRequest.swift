@@ -43,8 +43,9 @@ package enum ReaderRequest: Equatable {
   case tile(SpectrogramTile)
   /// The pixels of a window of a recording of which the file has only a part, beginning with frame `from`.
   case partPixels(WaveformWindow, from: Int64)
-  /// Where the file's frames begin, if they are stored as they are decoded (see `AudioReader.plainStart`).
-  case plainStart
+  /// Where the file's frames begin, if they are stored as plain numbers, in eight bytes; then how many bytes a sample
+  /// has, and 1 for big-endian ones (see `AudioReader.plainLayout`). Nothing for any other file.
+  case plainLayout
 
   /// Returns the name under which the service stores the map of the audio file with this name: in the recording's
   /// folder, so that it's deleted with it.
@@ -68,7 +69,7 @@ package enum ReaderRequest: Equatable {
       case .part(let frames, let place, let limit): (3, [frames.lowerBound, frames.upperBound, place, limit])
       case .tile(let tile): (4, tile.words)
       case .partPixels(let window, let start): (5, window.words + [start])
-      case .plainStart: (6, [])
+      case .plainLayout: (6, [])
       }
     var bytes: [UInt8] = []
     bytes.reserveCapacity(5 + 8 * words.count)
@@ -105,7 +106,7 @@ package enum ReaderRequest: Equatable {
         start <= window.startFrame
       else { return nil }
       self = .partPixels(window, from: start)
-    case (6, 0): self = .plainStart
+    case (6, 0): self = .plainLayout
     default: return nil
     }
   }

@@ -44,11 +44,42 @@ extension SampleReadersTests {
     #expect(try plain.sliceInMemory(Self.window()) == nil && !plain.isUnchanged)
   }
 
-  @Test("samples that aren't stored as they are decoded aren't plain")
+  @Test(
+    "plain samples of any width and order have the pixels that a reader returns",
+    arguments: [
+      (AudioContainer.wav, AudioCodec.pcmS24), (.wav, .pcmS32), (.rf64, .pcmS24), (.aiff, .pcmS16), (.aiff, .pcmS24),
+      (.au, .pcmS32),
+    ])
+  func layouts(container: AudioContainer, codec: AudioCodec) throws {
+    let (readers, path) = (readers(), try sound("sound", container, codec))
+    let plain = try #require(try plainSamples(path, readers))
+    for scale in [1, 7, 255] {
+      let window = try Self.window(WaveformQuery(start: 0.1, end: 0.7, resolution: .scale(scale), channels: .split))
+      #expect(try plain.sliceInMemory(window) == pixels(window, of: path, readers), "\(scale)")
+    }
+  }
+
+  @Test("samples that aren't stored as integers of 16 bits or more aren't plain")
   func encoded() throws {
-    let kinds: [(AudioContainer, AudioCodec)] = [(.wav, .pcmS24), (.aiff, .pcmS16), (.flac, .flacS16), (.wav, .pcmU8)]
+    let kinds: [(AudioContainer, AudioCodec)] = [(.wav, .pcmF32), (.flac, .flacS16), (.wav, .pcmU8)]
     for (container, codec) in kinds {
       #expect(try plainSamples(sound("sound", container, codec), readers()) == nil, "\(container) \(codec)")
+    }
+  }
+
+  @Test("a place behind the end of a file, and a length that no part has, make no sense")
+  func lies() throws {
+    let (nonsense, path) = (ReaderFailure.died("its answer made no sense"), try sound())
+    let (huge, zero) = ("\\360\\377\\377\\377\\377\\377\\377\\177", "\\000\\000\\000\\000\\000\\000\\000\\000")
+    for layout in [huge + "\\002\\000", zero + "\\005\\000", zero + "\\000\\000"] {
+      let liar = readers(try script("printf '\\001\\012\\000\\000\\000\(layout)'"))
+      #expect(throws: nonsense, "\(layout)") {
+        try liar.read(path, for: Self.client) { (reader) throws(ReaderFailure) in _ = try reader.plainSamples() }
+      }
+    }
+    let liar = readers(try script("printf '\\001\\010\\000\\000\\000\(huge)'"))
+    #expect(throws: nonsense) {
+      try liar.read(path, for: Self.client) { (reader) throws(ReaderFailure) in _ = try reader.partLength(0..<9) }
     }
   }
 

@@ -47,7 +47,7 @@ import Workers
       watch: watch)
   }
 
-  private func script(_ text: String) throws -> String {
+  func script(_ text: String) throws -> String {
     let path = folder + "/\(UUID().uuidString)"
     let made = FileManager.default.createFile(
       atPath: path, contents: Data("#!/bin/sh\n\(text)\n".utf8), attributes: [.posixPermissions: 0o755])
@@ -349,19 +349,6 @@ import Workers
         }
         #expect(readers.counts == (name == "fails" ? 1 : 0, attempt), "\(name)")
       }
-    }
-  }
-
-  @Test("a place behind the end of a file, and a length that no part has, make no sense")
-  func lies() throws {
-    let readers = readers(try script("printf '\\001\\010\\000\\000\\000\\360\\377\\377\\377\\377\\377\\377\\177'"))
-    let nonsense = ReaderFailure.died("its answer made no sense")
-    let path = try sound()
-    #expect(throws: nonsense) {
-      try readers.read(path, for: Self.client) { (reader) throws(ReaderFailure) in _ = try reader.plainSamples() }
-    }
-    #expect(throws: nonsense) {
-      try readers.read(path, for: Self.client) { (reader) throws(ReaderFailure) in _ = try reader.partLength(0..<9) }
     }
   }
 

@@ -350,16 +350,20 @@ package struct AudioReader: ~Copyable {
     }
   }
 
-  /// The place in the file, in bytes, of the first frame, if the frames are stored as `readInt16` returns them: 16-bit
-  /// integers, little-endian, interleaved. Nil for any other file. It is where libsndfile reads the first frame.
+  /// How the file's frames are stored, if that is as interleaved integers of 16, 24 or 32 bits, of which `readInt16`
+  /// returns the upper 16; nil for any other file. `start` is where libsndfile reads the first frame.
   ///
   /// Call `seek` before the next read.
-  package var plainStart: Int64? {
-    guard format.codec == .pcmS16, [.wav, .rf64].contains(header.container), map.streams.count == 1,
-      let claimedFrames, let start = file.place(of: 0),
-      file.place(of: claimedFrames) == start + claimedFrames * Int64(2 * format.channels)
+  package var plainLayout: (start: Int64, sampleBytes: Int, isBigEndian: Bool)? {
+    let widths: [AudioCodec: Int] = [.pcmS16: 2, .pcmS24: 3, .pcmS32: 4]
+    let order = file.info.format & 0x3000_0000
+    guard let sampleBytes = widths[format.codec], map.streams.count == 1, let claimedFrames,
+      [.wav, .rf64, .aiff, .au].contains(header.container), order != 0x3000_0000, let start = file.place(of: 0),
+      file.place(of: claimedFrames) == start + claimedFrames * Int64(sampleBytes * format.channels)
     else { return nil }
-    return start
+    // libsndfile states the order only if it isn't the container's usual one.
+    let isUsuallyBig = [.aiff, .au].contains(header.container)
+    return (start, sampleBytes, order == 0 ? isUsuallyBig : order == 0x2000_0000)
   }
 
   /// Returns a frame from which decoding yields the right samples at `frame`. After a seek, libsndfile 1.2.0 starts a

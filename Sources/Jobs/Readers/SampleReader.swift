@@ -123,11 +123,12 @@ package final class SampleReader: Sendable {
 
   /// Returns the file's samples as they are stored; nil if they are encoded.
   package func plainSamples() throws(ReaderFailure) -> PlainSamples? {
-    let bytes = try ask(.plainStart, atMost: 8)
-    guard bytes.count == 8 else { throw .nonsense }
-    let start = Int64(little: bytes[...])
-    guard start <= file.state.bytes else { throw .nonsense }
-    return start < 0 ? nil : PlainSamples(of: file, from: start)
+    let bytes = try ask(.plainLayout, atMost: 10)
+    guard !bytes.isEmpty else { return nil }
+    guard bytes.count == 10, (2...4).contains(bytes[8]) else { throw .nonsense }
+    let start = Int64(little: bytes[..<8])
+    guard (0...file.state.bytes).contains(start) else { throw .nonsense }
+    return PlainSamples(of: file, from: start, sampleBytes: Int(bytes[8]), isBigEndian: bytes[9] == 1)
   }
 
   /// Returns the values of a spectrogram's tile.

@@ -125,7 +125,9 @@ package struct ReaderService {
       case .tile(let tile): return try samples().values(of: tile)
       case .partPixels(let window, let start): return try samples().slice(window, ofFileFrom: start).bytes
       case .partLength(let frames): return [UInt8](little: try part(frames, at: 0).stream.header.fileBytes)
-      case .plainStart: return [UInt8](little: try samples().reader.plainStart ?? -1)
+      case .plainLayout:
+        guard let layout = try samples().reader.plainLayout else { return [] }
+        return [UInt8](little: layout.start) + [UInt8(layout.sampleBytes), layout.isBigEndian ? 1 : 0]
       case .part(let frames, let place, let limit):
         let part = try part(frames, at: place)
         let bytes = try part.stream.bytes(from: place)
