@@ -164,7 +164,7 @@ class UploadsOutliveWhatGoesWrong(Chapter):
         browser, page = self.browser, self.direct
         path = self.sound("slow.wav", 4, repeats=40)
         page.open()
-        names = page.names()
+        names = wait("the list is there", page.names)
         browser.slow(100_000)
         page.choose(path)
         page.press(".transfer [data-part=pause]")
@@ -180,7 +180,7 @@ class UploadsOutliveWhatGoesWrong(Chapter):
         browser, page = self.browser, self.direct
         browser.size(390, 844, ratio=2, touch=True)
         page.open()
-        names = page.names()
+        names = wait("the list is there", page.names)
         assert "Choose" in browser.run("return document.querySelector('#welcome').innerText") and browser.shown("#choose")
         assert "Drop" not in browser.run("return document.querySelector('#welcome').innerText")
         browser.slow(100_000)
@@ -197,7 +197,7 @@ class UploadsOutliveWhatGoesWrong(Chapter):
         browser, page = self.browser, self.direct
         browser.size(1440, 900)
         page.open()
-        names = page.names()
+        names = wait("the list is there", page.names)
         browser.slow(100_000)
         page.choose(*[self.sound(f"take {k}.wav", 1, repeats=40) for k in range(9)])
         shown = "return [...document.querySelectorAll('.transfer')].filter(row => row.checkVisibility()).length"
