@@ -31,17 +31,20 @@ package final class PlainSamples: Sendable {
     guard range.count <= Self.byteLimit / frameBytes, isUnchanged else { return nil }
     let framesAtOnce = max(Self.samplesAtOnce / channels / window.scale, 1) * window.scale
     let most = min(framesAtOnce, range.count) * channels
-    var bytes = [UInt8](repeating: 0, count: most * sampleBytes)
+    // Those that are stored as pixels need them aren't copied.
+    let isDirect = sampleBytes == 2 && !isBigEndian
+    var bytes = [UInt8](repeating: 0, count: isDirect ? 0 : most * sampleBytes)
     var samples = [Int16](repeating: 0, count: most)
     var slice = SlicedSamples(window)
     for first in stride(from: range.lowerBound, to: range.upperBound, by: framesAtOnce) {
       let count = min(framesAtOnce, Int(range.upperBound - first)) * channels
-      let place = Int(start) + Int(first) * frameBytes
-      let got = unsafe bytes.withUnsafeMutableBytes { bytes in
-        unsafe stillwave_read_cached(file.descriptor, bytes.baseAddress, count * sampleBytes, place)
+      let (place, length) = (Int(start) + Int(first) * frameBytes, count * sampleBytes)
+      let read = { (target: UnsafeMutableRawBufferPointer) in
+        unsafe stillwave_read_cached(self.file.descriptor, target.baseAddress, length, place)
       }
-      guard got == count * sampleBytes else { return nil }
-      unsafe takeUpperBits(of: bytes.span.bytes, count, into: &samples)
+      let got = unsafe isDirect ? samples.withUnsafeMutableBytes(read) : bytes.withUnsafeMutableBytes(read)
+      guard got == length else { return nil }
+      if !isDirect { unsafe takeUpperBits(of: bytes.span.bytes, count, into: &samples) }
       slice.append(samples.span.extracting(..<count))
     }
     return slice.finish()
