@@ -118,8 +118,11 @@ struct StartFigures {
       try Data(copy.describedJSON).write(
         to: URL(fileURLWithPath: "\(place)\(copy.id.text)/\(copy.descriptionKey.name)"))
       for file in [audio, waveform] {
-        let action = number % Self.names == 0 ? FileManager.default.copyItem : FileManager.default.linkItem
-        try action("\(source)/\(file)", "\(target)/\(file)")
+        if number % Self.names == 0 {
+          try FileManager.default.copyItem(atPath: "\(source)/\(file)", toPath: "\(target)/\(file)")
+        } else {
+          try FileManager.default.linkItem(atPath: "\(source)/\(file)", toPath: "\(target)/\(file)")
+        }
       }
       if number % Self.names == 0 { source = target }
     }

@@ -142,7 +142,7 @@ struct LabelTracks: Sendable {
     {
       return response
     }
-    // The track is inherited, or there is none.
+    // It isn't the recording's own track, but may be inherited.
     let recording = try await context.recording(parameters, caller)
     let track = try await track(parameters["track"], of: recording, caller)
     guard let response = try await response(track.id, of: track.recording, window, format, request, caller) else {

@@ -37,11 +37,7 @@ struct DistinctWindows {
   }
 
   private static let lua = """
-    local threads = 0
-    function setup(thread)
-      threads = threads + 1
-      thread:set("number", threads)
-    end
+    \(Wrk.numberedThreads)
     local kinds = {}
     local head
     function init(args)

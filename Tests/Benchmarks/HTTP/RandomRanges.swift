@@ -17,11 +17,7 @@ struct RandomRanges {
   }
 
   private static let lua = """
-    local threads = 0
-    function setup(thread)
-      threads = threads + 1
-      thread:set("number", threads)
-    end
+    \(Wrk.numberedThreads)
     local length, last
     local block = 32768
     function init(args)
